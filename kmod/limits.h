@@ -64,6 +64,9 @@
 #define COLL_FENCE_BEATS	5
 #define COLL_SILENCE_BEATS	6
 
+/* Time after the last operation in which links by TCP have heartbeats, ms. */
+#define COLL_REST_MS		60000
+
 /* Time for which reasons are collected before requests fail with the strongest one, ms. */
 #define COLL_SETTLE_MS		25
 

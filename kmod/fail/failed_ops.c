@@ -7,7 +7,10 @@
  * at any later time, and would be taken for those of another operation with the same key.  The
  * memory is bounded because a rank refuses to submit more of them once COLL_FAILED_MAX have
  * failed.
+ *
+ * Memory is allocated when an operation fails.  If there is none, the group fails.
  */
+#include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
 
@@ -27,6 +30,18 @@ struct coll_failed_op {
 	struct coll_failed_op *next;
 	u64 instance;
 	struct coll_failure failure;
+};
+
+/**
+ * struct coll_failed_counted - an operation without a key that has failed
+ * @instance: of the operation
+ * @failure: why it failed
+ * @rcu: lanes may look at @instance until the end of a grace period
+ */
+struct coll_failed_counted {
+	u64 instance;
+	struct coll_failure failure;
+	struct rcu_head rcu;
 };
 
 /* Charged for an entry and its share of the table. */
@@ -74,14 +89,30 @@ static void failed_op_free(void *op, void *charges)
 	kfree(op);
 }
 
+/* Forget the latest failure of a slot for a later one; NULL: none. */
+static void counted_replace(struct coll_failed_ops *ops, u32 slot,
+			    struct coll_failed_counted *latest)
+{
+	struct coll_failed_counted *old = rcu_replace_pointer(ops->counted[slot], latest, true);
+
+	if (!old)
+		return;
+	coll_uncharge(ops->charges, sizeof(*old));
+	kfree_rcu(old, rcu);
+}
+
 /**
  * coll_failed_ops_free() - undo coll_failed_ops_new()
  * @ops: or NULL; no lane runs any more
  */
 void coll_failed_ops_free(struct coll_failed_ops *ops)
 {
+	u32 i;
+
 	if (!ops)
 		return;
+	for (i = 0; i < COLL_AHEAD_MAX; i++)
+		counted_replace(ops, i, NULL);
 	rhashtable_free_and_destroy(&ops->failed, failed_op_free, ops->charges);
 	kvfree(ops);
 }
@@ -89,6 +120,17 @@ void coll_failed_ops_free(struct coll_failed_ops *ops)
 static const struct coll_failed_op *failed_op_find(struct coll_failed_ops *ops, u64 instance)
 {
 	return rhashtable_lookup_fast(&ops->failed, &instance, failed_params);
+}
+
+static u32 counted_slot(u64 instance)
+{
+	return instance & (COLL_AHEAD_MAX - 1);
+}
+
+/* The latest failure of a slot; [l] is held. */
+static struct coll_failed_counted *counted_latest(struct coll_failed_ops *ops, u32 slot)
+{
+	return rcu_dereference_protected(ops->counted[slot], lockdep_is_held(&ops->fail->lock));
 }
 
 /**
@@ -100,9 +142,16 @@ static const struct coll_failed_op *failed_op_find(struct coll_failed_ops *ops, 
  */
 bool coll_failed_ops_has(struct coll_failed_ops *ops, u64 instance)
 {
-	if (coll_instance_is_counted(instance))
-		return READ_ONCE(ops->counted[instance & (COLL_AHEAD_MAX - 1)]) == instance + 1;
-	return failed_op_find(ops, instance);
+	const struct coll_failed_counted *latest;
+	bool has;
+
+	if (!coll_instance_is_counted(instance))
+		return failed_op_find(ops, instance);
+	rcu_read_lock();
+	latest = rcu_dereference(ops->counted[counted_slot(instance)]);
+	has = latest && latest->instance == instance;
+	rcu_read_unlock();
+	return has;
 }
 
 /**
@@ -114,34 +163,46 @@ bool coll_failed_ops_has(struct coll_failed_ops *ops, u64 instance)
  */
 const struct coll_failure *coll_failed_ops_find(struct coll_failed_ops *ops, u64 instance)
 {
+	const struct coll_failed_counted *latest;
 	const struct coll_failed_op *op;
 
 	lockdep_assert_held(&ops->fail->lock);
-	if (!coll_failed_ops_has(ops, instance))
-		return NULL;
-	if (coll_instance_is_counted(instance))
-		return &ops->failure[instance & (COLL_AHEAD_MAX - 1)];
+	if (coll_instance_is_counted(instance)) {
+		latest = counted_latest(ops, counted_slot(instance));
+		return latest && latest->instance == instance ? &latest->failure : NULL;
+	}
 	op = failed_op_find(ops, instance);
 	return op ? &op->failure : NULL;
 }
 
 /* The failure of an instance that is not submitted yet is kept until it is submitted. */
-static void add_counted(struct coll_failed_ops *ops, u64 instance,
-			const struct coll_failure *failure, u64 next_instance)
+static int add_counted(struct coll_failed_ops *ops, u64 instance,
+		       const struct coll_failure *failure, u64 next_instance)
 {
-	u64 *latest = &ops->counted[instance & (COLL_AHEAD_MAX - 1)];
-	struct coll_failure *kept = &ops->failure[instance & (COLL_AHEAD_MAX - 1)];
+	u32 slot = counted_slot(instance);
+	struct coll_failed_counted *latest = counted_latest(ops, slot), *kept;
+	int err;
 
-	if (*latest > instance)
-		return;
-	*kept = *failure;
+	if (latest && latest->instance >= instance)
+		return 0;
+	err = coll_charge(ops->charges, sizeof(*kept));
+	if (err)
+		return err;
+	kept = kmalloc(sizeof(*kept), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!kept) {
+		coll_uncharge(ops->charges, sizeof(*kept));
+		return -ENOMEM;
+	}
+	kept->instance = instance;
+	kept->failure = *failure;
 	/* This rank is one of those that were absent, so it need not ask which ones were. */
 	if (instance >= next_instance && failure->reason.kind == COLLECTIVE_REASON_DEADLINE &&
 	    failure->reason.rank_b == COLLECTIVE_RANK_NONE)
-		kept->reason.rank_b = ops->fail->id->rank;
-	WRITE_ONCE(*latest, instance + 1);
+		kept->failure.reason.rank_b = ops->fail->id->rank;
+	counted_replace(ops, slot, kept);
 	if (instance >= next_instance)
-		ops->ahead[ops->nahead++ & (ARRAY_SIZE(ops->ahead) - 1)] = instance;
+		ops->ahead[ops->nahead++ & (ARRAY_SIZE(ops->ahead) - 1)] = slot;
+	return 0;
 }
 
 static int add_keyed(struct coll_failed_ops *ops, u64 instance,
@@ -196,8 +257,7 @@ int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
 	lockdep_assert_held(&ops->fail->lock);
 	if (!coll_instance_is_counted(instance))
 		return add_keyed(ops, instance, failure);
-	add_counted(ops, instance, failure, next_instance);
-	return 0;
+	return add_counted(ops, instance, failure, next_instance);
 }
 
 /**
@@ -214,6 +274,7 @@ bool coll_failed_ops_next(struct coll_failed_ops *ops,
 {
 	const struct coll_failed_op *next;
 	bool found = true;
+	u32 slot;
 
 	spin_lock(&ops->fail->lock);
 	next = cursor->op ? cursor->op->next : ops->first;
@@ -223,7 +284,9 @@ bool coll_failed_ops_next(struct coll_failed_ops *ops,
 		cursor->op = next;
 		*instance = next->instance;
 	} else if (cursor->ahead < ops->nahead) {
-		*instance = ops->ahead[cursor->ahead++ & (ARRAY_SIZE(ops->ahead) - 1)];
+		slot = ops->ahead[cursor->ahead++ & (ARRAY_SIZE(ops->ahead) - 1)];
+		/* A later failure of the slot means that the earlier operation is over. */
+		*instance = counted_latest(ops, slot)->instance;
 	} else {
 		found = false;
 	}

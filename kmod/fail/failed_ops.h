@@ -8,34 +8,34 @@
 #include "limits.h"
 
 struct coll_charges;
+struct coll_failed_counted;
 struct coll_failed_op;
 
 /**
  * struct coll_failed_ops - operations of a member that have failed, here or elsewhere
  * @fail: of the member; its lock is [l] [c]
- * @charges: the memory of @failed is charged to [c]
- * @counted: by the low bits of an instance without a key: one more than the latest such instance
- *	that has failed; written under [l], read by lanes [a]
- * @failure: why that instance failed [l]
+ * @charges: the memory of failed operations is charged to [c]
+ * @counted: by the low bits of an instance without a key: the latest such instance that has
+ *	failed; NULL: none.  Written under [l], read by lanes under RCU
  * @failed: struct coll_failed_op by instance: messages and operations with a key.  Inserted
  *	under [l], looked up by lanes under RCU, freed by the teardown only
  * @nfailed: entries of @failed; at most COLL_FAILED_MAX and COLL_INFLIGHT for each rank [l]
  * @first: the first of these; each refers to the next [l]
  * @last: the last of these [l]
- * @ahead: the latest instances without a key that failed before they were submitted here, a ring.
- *	Those not yet submitted lie within COLL_AHEAD_MAX, so they are all in it [l]
+ * @ahead: indices in @counted of the latest instances without a key that failed before they were
+ *	submitted here, a ring.  Those not yet submitted lie within COLL_AHEAD_MAX, so they are all
+ *	in it [l]
  * @nahead: such instances so far [l]
  */
 struct coll_failed_ops {
 	struct coll_fail *fail;
 	struct coll_charges *charges;
-	u64 counted[COLL_AHEAD_MAX];
-	struct coll_failure failure[COLL_AHEAD_MAX];
+	struct coll_failed_counted __rcu *counted[COLL_AHEAD_MAX];
 	struct rhashtable failed;
 	u32 nfailed;
 	struct coll_failed_op *first;
 	struct coll_failed_op *last;
-	u64 ahead[2 * COLL_AHEAD_MAX];
+	u16 ahead[2 * COLL_AHEAD_MAX];
 	u64 nahead;
 };
 

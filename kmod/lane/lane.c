@@ -19,17 +19,15 @@
 #include "lane/lane.h"
 #include "lane/lane_fail.h"
 #include "lane/progress.h"
+#include "lane/room.h"
 #include "limits.h"
 #include "mem/account.h"
 #include "net/conn.h"
 #include "net/link.h"
 
 /* An eager frame always fits into the credit that is not held back or unannounced. */
-static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE * (COLL_INFLIGHT + 1) <=
-	      COLL_CREDIT - COLL_CREDIT_UNTOLD);
-
-/* Grants taken from a mailbox at a time, under its lock. */
-#define LANE_GRANTS		128
+static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE + COLL_CREDIT_KEPT <=
+	      COLL_CREDIT - COLL_CREDIT_UNTOLD(COLL_CREDIT));
 
 /* Bytes that may stay in a socket until an operation wants them: one message. */
 #define COLL_EARLY_MAX		(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE)
@@ -240,14 +238,10 @@ static void lane_attach_new(struct coll_lane *lane)
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
+/* Return: 0, -EPROTO or -ENOMEM. */
 static int lane_read_mailbox(struct coll_lane *lane, struct coll_conn *conn)
 {
-	bool more;
-	int err = coll_mailbox_take(conn->mailbox, conn->stream, LANE_GRANTS, &more);
-
-	if (more)
-		coll_runner_kick(&lane->runner);
-	return err;
+	return coll_mailbox_posted(conn->mailbox) ? coll_lane_take_mail(lane, conn) : 0;
 }
 
 /* Return: true if all tasks are eager ones that begin now, which are worth sending at once. */
@@ -345,6 +339,12 @@ static void lane_recheck_events(struct coll_lane *lane)
 			coll_runner_kick(&lane->runner);
 }
 
+/* What is more than a quarter of the credit is read at once, to see whether more is wanted. */
+static u32 early_max(const struct coll_stream *stream)
+{
+	return min_t(u32, READ_ONCE(stream->rx_credit) / 4, COLL_EARLY_MAX);
+}
+
 /**
  * coll_lane_may_defer_rx() - may an event of a data connection do without a kick?
  * @lane: of the connection
@@ -362,16 +362,19 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 	if (READ_ONCE(lane->running))
 		return true;
 	if (!READ_ONCE(lane->quiescent) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
-	    !conn->ep.transport->can_defer_rx(&conn->ep, COLL_EARLY_MAX))
+	    !conn->ep.transport->can_defer_rx(&conn->ep, early_max(conn->stream)))
 		return false;
 	WRITE_ONCE(lane->rx_deferred, true);
-	return true;
+	/* @rx_deferred before @resting: pairs with control_rests(). */
+	smp_mb();
+	return !READ_ONCE(lane->net->resting);
 }
 
 static bool lane_iterate(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
 	bool moved, recheck, first;
+	int err;
 
 	lane_run_begin(lane);
 	coll_waiting_end(lane);
@@ -382,8 +385,9 @@ static bool lane_iterate(struct coll_lane *lane)
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
 		/* A rank leaves with nothing pending, so all of its zero copy has been consumed. */
 		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
-		if (lane_read_mailbox(lane, conn))
-			coll_progress_conn_down(conn, -EPROTO);
+		err = lane_read_mailbox(lane, conn);
+		if (err)
+			coll_progress_conn_down(conn, err);
 	}
 	/* Before @submitted is read: a part that is aborted meanwhile is seen in the next run. */
 	recheck = READ_ONCE(lane->abort_check_pending) && xchg(&lane->abort_check_pending, false);
@@ -405,6 +409,8 @@ static bool lane_iterate(struct coll_lane *lane)
 	if (lane->mismatch_pending)
 		lane_report_mismatches(lane);
 	lane_finish(lane);
+	if (lane->engine.credit_wanted)
+		coll_lane_raise_credit(lane);
 	if (READ_ONCE(lane->net->tx_pending))
 		coll_runner_run_now(lane->net->control);
 	lane_run_end(lane);
@@ -551,9 +557,8 @@ void coll_lane_check_aborts(struct coll_lane *lane)
  */
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 ngrants = COLL_GRANTS(lane->engine.nhash);
-	u32 bytes = sizeof(*conn->stream) + COLL_UNEXP_SIZE +
-		    ngrants * sizeof(struct coll_grant);
+	u32 bytes = sizeof(*conn->stream) + coll_unexp_bytes(COLL_CREDIT_FIRST) +
+		    COLL_GRANTS_FIRST * sizeof(struct coll_grant);
 	int err = coll_charge(lane->net->charges, bytes);
 
 	if (err)
@@ -565,8 +570,9 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	/* What is allocated here is freed with the connection. */
 	conn->mailbox = &conn->link->mailboxes[conn->lane];
 	coll_stream_init(conn->stream, &lane->engine, conn->peer,
-			 kvmalloc(COLL_UNEXP_SIZE, GFP_KERNEL_ACCOUNT),
-			 kvcalloc(ngrants, sizeof(struct coll_grant), GFP_KERNEL_ACCOUNT));
+			 kvmalloc(coll_unexp_bytes(COLL_CREDIT_FIRST), GFP_KERNEL_ACCOUNT),
+			 kvcalloc(COLL_GRANTS_FIRST, sizeof(struct coll_grant),
+				  GFP_KERNEL_ACCOUNT), COLL_GRANTS_FIRST);
 	if (!conn->stream->unexp_buf || !conn->stream->grants.entry)
 		return -ENOMEM;
 	err = conn->ep.transport->setup_bulk(&conn->ep);

@@ -107,7 +107,7 @@ const struct coll_endpoint_ops coll_lane_endpoint_ops = {
 /**
  * coll_progress_conn_down() - receive nothing more on a data connection
  * @conn: the connection; its lane runs
- * @err: -EPROTO: the peer broke the protocol, and the group fails
+ * @err: -EPROTO: the peer broke the protocol, or -ENOMEM; then the group fails
  */
 void coll_progress_conn_down(struct coll_conn *conn, int err)
 {
@@ -117,6 +117,9 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 	if (err == -EPROTO)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, conn->peer,
 				      net->id->rank);
+	else if (err == -ENOMEM)
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, net->id->rank,
+				      COLLECTIVE_RANK_NONE);
 }
 
 /* Nothing can be sent any more.  Data that has come still counts, and is received first. */

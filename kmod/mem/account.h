@@ -21,8 +21,9 @@ struct coll_account;
  *	member		tables by rank and request,	end of the member
  *			lanes
  *	recorder	itself				end of the group (coll_charge_detach())
- *	link		itself, transmit ring,		coll_link_free()
- *			mailboxes
+ *	link		itself, mailboxes		coll_link_free()
+ *	transmit ring	itself				coll_tx_ring_cleanup(), or the end
+ *							of a local connection
  *	connection	itself, stream,			coll_conn_free()
  *			unexpected buffer
  *	endpoint	socket, file, send buffers	close(), or when the socket has lingered

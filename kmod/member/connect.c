@@ -197,6 +197,8 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		spin_unlock(&member->fail.lock);
 		queue_delayed_work(coll_wq, &member->control.tick,
 				   msecs_to_jiffies(member->id.heartbeat_ms));
+		if (member->id.reads)
+			coll_control_post(&member->control, COLL_MEMBER_ALL_LOCAL);
 	}
 	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING) {
 		err = connect_links(member);

@@ -86,6 +86,16 @@ static void net_answer(struct coll_net *net, struct coll_answer *answer)
 	coll_member_answer(net_member(net), answer);
 }
 
+/* A lease has ended while the member rested, so links that have one are pinged at once. */
+static void net_resume(struct coll_net *net)
+{
+	struct coll_member *member = net_member(net);
+	u32 ms = coll_net_has_leases(net) ? 0 : member->id.heartbeat_ms;
+
+	member->control.idle_beats = 0;
+	mod_delayed_work(coll_wq, &member->control.tick, msecs_to_jiffies(ms));
+}
+
 const struct coll_net_ops coll_control_net_ops = {
 	.data_open	= net_data_open,
 	.announce	= net_announce,
@@ -96,11 +106,33 @@ const struct coll_net_ops coll_control_net_ops = {
 	.kick_lane	= net_kick_lane,
 	.kick_lanes	= net_kick_lanes,
 	.answer		= net_answer,
+	.resume		= net_resume,
 };
 
 /*
  * The runner
  */
+
+/* Do connections wait, which have a time limit, or are accepted at a heartbeat? */
+static bool control_has_calls(const struct coll_net *net)
+{
+	return READ_ONCE(net->nr_handshakes) || READ_ONCE(net->listener_events);
+}
+
+static void control_resume_for_calls(struct coll_member *member)
+{
+	struct coll_net *net = &member->net;
+
+	if (!control_has_calls(net))
+		return;
+	/* @nr_handshakes before @resting: pairs with control_rests(). */
+	smp_mb();
+	if (!READ_ONCE(net->resting))
+		return;
+	spin_lock(&member->fail.lock);
+	coll_net_resume(net);
+	spin_unlock(&member->fail.lock);
+}
 
 static bool control_iterate(struct coll_member *member)
 {
@@ -109,7 +141,10 @@ static bool control_iterate(struct coll_member *member)
 	struct coll_net *net = &member->net;
 	u64 now = ktime_get_ns();
 
+	if (events & BIT(COLL_MEMBER_ALL_LOCAL))
+		coll_net_close_listener(net);
 	coll_net_run_handshakes(net, heartbeat, now);
+	control_resume_for_calls(member);
 	if (events & BIT(COLL_MEMBER_SEND_ABORT))
 		coll_net_send_abort(net);
 	if (events & BIT(COLL_MEMBER_SEND_LEAVE))
@@ -151,6 +186,54 @@ void coll_control_post(struct coll_member_control *control, enum coll_member_eve
 	coll_runner_kick(&control->runner);
 }
 
+static bool control_has_deferred(const struct coll_member *member)
+{
+	u32 i;
+
+	for (i = 0; i < member->id.nlanes; i++)
+		if (READ_ONCE(member->lanes[i].rx_deferred))
+			return true;
+	return false;
+}
+
+/* Is there nothing that a tick is for? */
+static bool control_idle(const struct coll_member *member)
+{
+	return READ_ONCE(member->fail.state) == COLLECTIVE_STATE_UP &&
+	       !READ_ONCE(member->requests.inflight) && !control_has_calls(&member->net) &&
+	       !control_has_deferred(member);
+}
+
+/*
+ * A member rests if nothing has been in flight for a while: it does not tick.  The heartbeat after
+ * the last operation has told the peers how far it has submitted.
+ */
+static bool control_rests(struct coll_member *member)
+{
+	u32 beats = coll_net_has_leases(&member->net) ? COLL_REST_MS / member->id.heartbeat_ms : 0;
+	bool rests = false;
+
+	if (!control_idle(member)) {
+		member->control.idle_beats = 0;
+		return false;
+	}
+	if (member->control.idle_beats++ <= beats)
+		return false;
+	spin_lock(&member->fail.lock);
+	if (member->fail.state == COLLECTIVE_STATE_UP && !member->requests.inflight) {
+		WRITE_ONCE(member->net.resting, true);
+		/* Pairs with coll_lane_may_defer_rx() and control_resume_for_calls(). */
+		smp_mb();
+		if (!control_idle(member))
+			WRITE_ONCE(member->net.resting, false);
+		rests = member->net.resting;
+	}
+	spin_unlock(&member->fail.lock);
+	if (rests)
+		coll_net_shrink(&member->net);
+	return rests;
+}
+
 static void control_tick(struct work_struct *work)
 {
 	struct coll_member_control *control = container_of(to_delayed_work(work),
@@ -169,7 +252,9 @@ static void control_tick(struct work_struct *work)
 		if (READ_ONCE(member->requests.inflight) ||
 		    READ_ONCE(member->lanes[i].rx_deferred))
 			coll_runner_kick(&member->lanes[i].runner);
-	queue_delayed_work(coll_wq, &control->tick, msecs_to_jiffies(member->id.heartbeat_ms));
+	if (!control_rests(member))
+		queue_delayed_work(coll_wq, &control->tick,
+				   msecs_to_jiffies(member->id.heartbeat_ms));
 }
 
 static enum hrtimer_restart control_settle(struct hrtimer *timer)
@@ -215,6 +300,7 @@ void coll_control_notify(struct coll_fail *fail)
 {
 	struct coll_member *member = container_of(fail, struct coll_member, fail);
 
+	WRITE_ONCE(member->net.resting, false);
 	hrtimer_start(&member->control.settle, ns_to_ktime(fail->settled_at), HRTIMER_MODE_ABS);
 	coll_control_post(&member->control, COLL_MEMBER_SEND_ABORT);
 	member_kick_lanes(member);

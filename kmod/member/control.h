@@ -16,13 +16,15 @@ enum coll_member_event {
 	COLL_MEMBER_SEND_ABORT,	/* tell the neighbours the reason of the failure */
 	COLL_MEMBER_SEND_LEAVE,	/* tell the neighbours that this rank leaves */
 	COLL_MEMBER_SEND_QUERY,	/* ask the ranks of the group */
+	COLL_MEMBER_ALL_LOCAL,	/* no rank will connect by TCP */
 };
 
 /**
  * struct coll_member_control - the control runner of a member
  * @runner: manages all connections of the member, one thing at a time
  * @events: bit (1 << enum coll_member_event) [a]
- * @tick: work item that sets COLL_MEMBER_HEARTBEAT
+ * @tick: work item that sets COLL_MEMBER_HEARTBEAT; not queued while the member rests
+ * @idle_beats: heartbeats since something was in flight; of @tick
  * @settle: runs @tick when the reason of a failure is final.  A tick of the scheduler, which may be
  *	10 ms, is too coarse for that
  */
@@ -30,6 +32,7 @@ struct coll_member_control {
 	struct coll_runner runner;
 	unsigned long events;
 	struct delayed_work tick;
+	u32 idle_beats;
 	struct hrtimer settle;
 };
 

@@ -9,6 +9,7 @@
  */
 #include <linux/hashtable.h>
 #include <linux/memcontrol.h>
+#include <linux/mmu_notifier.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
@@ -27,21 +28,30 @@
 /**
  * struct coll_exit_watch - a process that has joined, one for all its members
  * @node: in @watches, by @mm; changed under both locks, read under either
- * @mm: of the process; the members' notifiers keep its address from being reused
+ * @notifier: tells the end of @mm, and keeps its address from being reused
+ * @mm: of the process
+ * @memcg: of the process; the notifier is charged to it
  * @pid: of the process, because a child may share its memory for a while (vfork)
  * @users: members that refer to it; protected by @watches_mutex
- * @traced: members that are told of signals; protected by @watches_mutex
- * @work: tells @traced that the process is about to end
+ * @members: those of them that are told of the end; protected by @watches_mutex
+ * @work: tells @members that the process is about to end
+ * @register_work: registers @notifier
+ * @err: result of @register_work; negative errno or 0
  *
- * The last member removes the watch from the table, waits for @work, and frees it.
+ * The last member removes the watch from the table, and frees it when neither @work nor @notifier
+ * runs any more.
  */
 struct coll_exit_watch {
 	struct hlist_node node;
-	const struct mm_struct *mm;
+	struct mmu_notifier notifier;
+	struct mm_struct *mm;
+	struct mem_cgroup *memcg;
 	pid_t pid;
 	u32 users;
-	struct list_head traced;
+	struct list_head members;
 	struct work_struct work;
+	struct work_struct register_work;
+	int err;
 };
 
 static DEFINE_HASHTABLE(watches, 8);
@@ -81,15 +91,18 @@ bool coll_exit_of(const struct coll_member *member)
 	       current->signal->flags & SIGNAL_GROUP_EXIT;
 }
 
+/* mmu_notifier_unregister() calls this, too, when no member is left. */
 static void watch_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm)
 {
-	struct coll_member *member = container_of(notifier, struct coll_member, owner.notifier);
+	struct coll_exit_watch *watch = container_of(notifier, struct coll_exit_watch, notifier);
+	struct coll_member *member;
 
-	/* mmu_notifier_unregister() calls this, too. */
-	if (!READ_ONCE(member->owner.exit_watch))
-		return;
-	WRITE_ONCE(member->owner.mm_released, true);
-	coll_exit_report(member);
+	mutex_lock(&watches_mutex);
+	list_for_each_entry(member, &watch->members, owner.exit_node) {
+		WRITE_ONCE(member->owner.mm_released, true);
+		coll_exit_report(member);
+	}
+	mutex_unlock(&watches_mutex);
 }
 
 static const struct mmu_notifier_ops watch_notifier_ops = {
@@ -102,7 +115,7 @@ static void watch_report(struct work_struct *work)
 	struct coll_member *member;
 
 	mutex_lock(&watches_mutex);
-	list_for_each_entry(member, &watch->traced, owner.exit_node)
+	list_for_each_entry(member, &watch->members, owner.exit_node)
 		coll_exit_report(member);
 	mutex_unlock(&watches_mutex);
 }
@@ -117,123 +130,108 @@ static struct coll_exit_watch *watch_find(const struct mm_struct *mm, pid_t pid)
 	return NULL;
 }
 
+static void watch_register(struct work_struct *work)
+{
+	struct coll_exit_watch *watch = container_of(work, struct coll_exit_watch, register_work);
+	struct mem_cgroup *memcg = set_active_memcg(watch->memcg);
+
+	watch->err = mmu_notifier_register(&watch->notifier, watch->mm);
+	set_active_memcg(memcg);
+}
+
+/*
+ * mmu_notifier_register() fails if its thread has any signal pending, so a process that is
+ * signalled often would never join.  A work item, which gets no signals, registers the notifier
+ * then.  The process keeps its memory, because it waits for the work item.
+ */
+static int watch_begin(struct coll_exit_watch *watch)
+{
+	int err = mmu_notifier_register(&watch->notifier, watch->mm);
+
+	if (err != -EINTR)
+		return err;
+	INIT_WORK(&watch->register_work, watch_register);
+	queue_work(coll_wq, &watch->register_work);
+	flush_work(&watch->register_work);
+	return watch->err;
+}
+
+/* Return: a watch that is not in the table; or NULL without memory. */
 static struct coll_exit_watch *watch_new(const struct coll_member *member)
 {
 	struct coll_exit_watch *watch = kzalloc(sizeof(*watch), GFP_KERNEL_ACCOUNT);
 
 	if (!watch)
 		return NULL;
+	watch->notifier.ops = &watch_notifier_ops;
 	watch->mm = member->owner.mm;
+	watch->memcg = member->owner.memcg;
 	watch->pid = member->owner.pid;
-	INIT_LIST_HEAD(&watch->traced);
+	INIT_LIST_HEAD(&watch->members);
 	INIT_WORK(&watch->work, watch_report);
-	raw_spin_lock_irq(&watches_lock);
-	hash_add(watches, &watch->node, (uintptr_t)watch->mm);
-	raw_spin_unlock_irq(&watches_lock);
-	return watch;
+	if (!watch_begin(watch))
+		return watch;
+	kfree(watch);
+	return NULL;
 }
 
-static int watch_enter(struct coll_member *member)
+/* Free a watch that is in no table; may sleep. */
+static void watch_free(struct coll_exit_watch *watch)
+{
+	cancel_work_sync(&watch->work);
+	mmu_notifier_unregister(&watch->notifier, watch->mm);
+	kfree(watch);
+}
+
+/*
+ * Take the watch of the process for a member.  @fresh: added if there is none; NULL: none is.
+ * Return: the watch, or NULL.
+ */
+static struct coll_exit_watch *watch_get(struct coll_member *member, struct coll_exit_watch *fresh)
 {
 	struct coll_exit_watch *watch;
 
 	mutex_lock(&watches_mutex);
 	watch = watch_find(member->owner.mm, member->owner.pid);
-	if (!watch)
-		watch = watch_new(member);
-	if (watch) {
-		watch->users++;
-		INIT_LIST_HEAD(&member->owner.exit_node);
-		WRITE_ONCE(member->owner.exit_watch, watch);
-	}
-	mutex_unlock(&watches_mutex);
-	return watch ? 0 : -ENOMEM;
-}
-
-static void watch_leave(struct coll_member *member)
-{
-	struct coll_exit_watch *watch = member->owner.exit_watch;
-	bool last;
-
-	mutex_lock(&watches_mutex);
-	list_del(&member->owner.exit_node);
-	WRITE_ONCE(member->owner.exit_watch, NULL);
-	last = !--watch->users;
-	if (last) {
+	if (!watch && fresh) {
+		watch = fresh;
 		raw_spin_lock_irq(&watches_lock);
-		hash_del(&watch->node);
+		hash_add(watches, &watch->node, (uintptr_t)watch->mm);
 		raw_spin_unlock_irq(&watches_lock);
 	}
+	if (watch)
+		watch->users++;
 	mutex_unlock(&watches_mutex);
-	if (!last)
-		return;
-	cancel_work_sync(&watch->work);
-	kfree(watch);
-}
-
-/**
- * struct watch_registration - a work item that registers the notifier of a member
- * @work: the work item
- * @member: of the notifier
- * @err: result; negative errno or 0
- */
-struct watch_registration {
-	struct work_struct work;
-	struct coll_member *member;
-	int err;
-};
-
-static void watch_register(struct work_struct *work)
-{
-	struct watch_registration *registration =
-		container_of(work, struct watch_registration, work);
-	struct coll_member *member = registration->member;
-	struct mem_cgroup *memcg = set_active_memcg(member->owner.memcg);
-
-	registration->err = mmu_notifier_register(&member->owner.notifier, member->owner.mm);
-	set_active_memcg(memcg);
-}
-
-static int watch_register_in_work(struct coll_member *member)
-{
-	struct watch_registration registration = { .member = member };
-
-	INIT_WORK_ONSTACK(&registration.work, watch_register);
-	queue_work(coll_wq, &registration.work);
-	flush_work(&registration.work);
-	destroy_work_on_stack(&registration.work);
-	return registration.err;
+	return watch;
 }
 
 /**
  * coll_exit_watch_begin() - watch the memory of the process
  * @member: that joins; its @owner is set
  *
- * mmu_notifier_register() fails if its thread has any signal pending, so a process that is
- * signalled often would never join.  A work item, which gets no signals, registers the notifier
- * then.  The process keeps its memory, because it waits for the work item.
- *
  * Context: the process that joins; may sleep, whatever signals come.
  * Return: 0 or -ENOMEM.
  */
 int coll_exit_watch_begin(struct coll_member *member)
 {
-	int err;
+	struct coll_exit_watch *watch = watch_get(member, NULL), *fresh;
 
-	member->owner.notifier.ops = &watch_notifier_ops;
-	err = watch_enter(member);
-	if (err)
-		return err;
-	err = mmu_notifier_register(&member->owner.notifier, member->owner.mm);
-	if (err == -EINTR)
-		err = watch_register_in_work(member);
-	if (err)
-		watch_leave(member);
-	return err;
+	if (!watch) {
+		fresh = watch_new(member);
+		if (!fresh)
+			return -ENOMEM;
+		watch = watch_get(member, fresh);
+		/* Another thread of the process has joined meanwhile. */
+		if (watch != fresh)
+			watch_free(fresh);
+	}
+	INIT_LIST_HEAD(&member->owner.exit_node);
+	member->owner.exit_watch = watch;
+	return 0;
 }
 
 /**
- * coll_exit_trace() - report signals that end the process, too
+ * coll_exit_trace() - report the end of the process from now on
  * @member: watched and JOINED, because the report fails it
  *
  * Context: may sleep.
@@ -241,7 +239,7 @@ int coll_exit_watch_begin(struct coll_member *member)
 void coll_exit_trace(struct coll_member *member)
 {
 	mutex_lock(&watches_mutex);
-	list_add(&member->owner.exit_node, &member->owner.exit_watch->traced);
+	list_add(&member->owner.exit_node, &member->owner.exit_watch->members);
 	mutex_unlock(&watches_mutex);
 }
 
@@ -253,8 +251,20 @@ void coll_exit_trace(struct coll_member *member)
  */
 void coll_exit_watch_end(struct coll_member *member)
 {
-	watch_leave(member);
-	mmu_notifier_unregister(&member->owner.notifier, member->owner.mm);
+	struct coll_exit_watch *watch = member->owner.exit_watch;
+	bool last;
+
+	mutex_lock(&watches_mutex);
+	list_del(&member->owner.exit_node);
+	last = !--watch->users;
+	if (last) {
+		raw_spin_lock_irq(&watches_lock);
+		hash_del(&watch->node);
+		raw_spin_unlock_irq(&watches_lock);
+	}
+	mutex_unlock(&watches_mutex);
+	if (last)
+		watch_free(watch);
 }
 
 static bool trace_signals = true;

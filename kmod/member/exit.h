@@ -3,7 +3,6 @@
 #define COLL_EXIT_H
 
 #include <linux/list.h>
-#include <linux/mmu_notifier.h>
 #include <linux/types.h>
 
 #include "core/wire/answer.h"
@@ -23,8 +22,7 @@ struct pid;
  * @own_pid: its id in its own PID namespace, likewise [c]
  * @tgid: the process [c]
  * @node: name of its host when it joined, likewise [c]
- * @notifier: tells the end of @mm
- * @exit_watch: of the process; NULL: the end of @mm is not reported [a]
+ * @exit_watch: of the process [m]
  * @exit_node: in @exit_watch, with the other members of the process
  * @mm_released: true if @mm has ended [a]
  */
@@ -36,7 +34,6 @@ struct coll_owner {
 	pid_t own_pid;
 	struct pid *tgid;
 	char node[COLL_NODE_MAX + 1];
-	struct mmu_notifier notifier;
 	struct coll_exit_watch *exit_watch;
 	struct list_head exit_node;
 	bool mm_released;

@@ -104,7 +104,6 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->state = COLL_CONN_CONNECTING;
 	conn->ep.hub = net->hub;
 	conn->ep.rank = link->peer;
-	conn->ep.bulk = kind == COLL_CONN_DATA;
 	conn_hello(conn, COLL_HELLO_CALL);
 
 	cred = override_creds(net->cred);

@@ -44,11 +44,22 @@ static void check_leave(struct coll_link *link)
  */
 void coll_link_ping(struct coll_link *link, u64 now)
 {
+	link->submitted_told = link->net->ops->to_submit(link->net, link->peer);
 	coll_link_queue_frame(link, &(struct coll_control) {
 		.kind = COLL_CONTROL_PING,
 		.position = now,
-		.submitted = link->net->ops->to_submit(link->net, link->peer),
+		.submitted = link->submitted_told,
 	});
+}
+
+/*
+ * The end of a local peer closes its connections, whatever becomes of its host, and nothing is
+ * leased.  So a PING has nothing to say but how far this rank has submitted.
+ */
+static void heartbeat_local(struct coll_link *link, u64 now)
+{
+	if (link->net->ops->to_submit(link->net, link->peer) != link->submitted_told)
+		coll_link_ping(link, now);
 }
 
 /**
@@ -71,11 +82,13 @@ void coll_link_heartbeat(struct coll_link *link, u64 now)
 	}
 	if (!link->control || link->control->state != COLL_CONN_OPEN)
 		return;
-	/* Heartbeats are counted, because a host that was suspended has missed them as well. */
-	if (++link->missed_heartbeats > COLL_SILENCE_BEATS)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_SILENCE, low, high);
-	else if (data_down(link))
+	if (data_down(link))
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESET, low, high);
+	else if (link->transport == &coll_local)
+		heartbeat_local(link, now);
+	/* Heartbeats are counted, because a host that was suspended has missed them as well. */
+	else if (++link->missed_heartbeats > COLL_SILENCE_BEATS)
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_SILENCE, low, high);
 	else
 		coll_link_ping(link, now);
 }

@@ -3,7 +3,6 @@
  * Links: made, connected and freed.  Of two ranks the lower one connects.
  */
 #include <linux/ktime.h>
-#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "core/engine/instance.h"
@@ -16,18 +15,6 @@
 #include "net/net.h"
 #include "trace/recorder.h"
 #include "transport/hub.h"
-
-/*
- * Space for all frames that the requests in flight may send before the peer reads any, and for
- * those of queries.  A power of two, because the positions are u32 that wrap.
- */
-static u32 link_tx_space(const struct coll_net *net)
-{
-	u32 frames = COLL_FRAMES_REQUEST + COLL_FRAMES_LANE * net->id->nlanes;
-
-	return roundup_pow_of_two(COLL_INFLIGHT * frames * COLL_CONTROL_SIZE +
-				  coll_query_space(net->id->nranks));
-}
 
 /**
  * coll_link_get() - the link to a peer
@@ -42,6 +29,19 @@ struct coll_link *coll_link_get(const struct coll_net *net, u32 peer)
 	return READ_ONCE(net->links[peer]);
 }
 
+static void link_free_memory(struct coll_link *link)
+{
+	struct coll_net *net = link->net;
+	u32 i;
+
+	for (i = 0; i < link->nmailboxes; i++)
+		coll_mailbox_cleanup(&link->mailboxes[i]);
+	kvfree(link->mailboxes);
+	coll_tx_ring_cleanup(&link->tx_ring);
+	coll_uncharge(net->charges, link->charged);
+	kfree(link);
+}
+
 /**
  * coll_link_new() - make the link to a peer
  * @net: of the member
@@ -54,8 +54,7 @@ struct coll_link *coll_link_get(const struct coll_net *net, u32 peer)
  */
 int coll_link_new(struct coll_net *net, u32 peer, bool required)
 {
-	u32 bytes = sizeof(struct coll_link) + link_tx_space(net) +
-		    net->id->nlanes * sizeof(struct coll_mailbox);
+	u32 bytes = sizeof(struct coll_link) + net->id->nlanes * sizeof(struct coll_mailbox);
 	struct coll_link *link;
 	u32 i;
 	int err;
@@ -65,19 +64,22 @@ int coll_link_new(struct coll_net *net, u32 peer, bool required)
 	err = coll_charge(net->charges, bytes);
 	if (err)
 		return err;
+	err = -ENOMEM;
 	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
 	if (!link)
 		goto uncharge;
-	link->charged = bytes;
-	link->tx_size = link_tx_space(net);
-	link->tx_ring = kvmalloc(link->tx_size, GFP_KERNEL_ACCOUNT);
-	link->mailboxes = kvcalloc(net->id->nlanes, sizeof(*link->mailboxes), GFP_KERNEL_ACCOUNT);
-	if (!link->tx_ring || !link->mailboxes)
-		goto free;
-	for (i = 0; i < net->id->nlanes; i++)
-		coll_mailbox_init(&link->mailboxes[i]);
-	spin_lock_init(&link->out_lock);
 	link->net = net;
+	link->charged = bytes;
+	link->mailboxes = kvcalloc(net->id->nlanes, sizeof(*link->mailboxes), GFP_KERNEL_ACCOUNT);
+	if (!link->mailboxes)
+		goto free;
+	link->nmailboxes = net->id->nlanes;
+	err = coll_tx_ring_init(&link->tx_ring, net->charges, net->id->nlanes, net->tx_ops,
+				coll_query_space(net->id->nranks));
+	for (i = 0; !err && i < net->id->nlanes; i++)
+		err = coll_mailbox_init(&link->mailboxes[i], net->charges);
+	if (err)
+		goto free;
 	link->peer = peer;
 	link->required = required;
 	net->nr_required += required;
@@ -86,12 +88,11 @@ int coll_link_new(struct coll_net *net, u32 peer, bool required)
 	return 0;
 
 free:
-	kvfree(link->mailboxes);
-	kvfree(link->tx_ring);
-	kfree(link);
+	link_free_memory(link);
+	return err;
 uncharge:
 	coll_uncharge(net->charges, bytes);
-	return -ENOMEM;
+	return err;
 }
 
 /* Has this rank begun all connections of the link that it has to make? */
@@ -200,13 +201,11 @@ void coll_link_flush_until(struct coll_link *link, unsigned long until)
 static void link_send_rest(struct coll_link *link)
 {
 	struct coll_endpoint *ep = &link->control->ep;
-	u32 left = link->tx_head - link->tx_tail;
+	struct coll_tx_ring *ring = &link->tx_ring;
+	u32 left = ring->head - ring->tail;
 
-	if (!left || !ep->transport || !ep->transport->send_rest)
-		return;
-	ep->transport->send_rest(ep, link->tx_ring, link->tx_size, link->tx_tail, left);
-	link->charged -= link->tx_size;
-	link->tx_ring = NULL;
+	if (left && ep->transport && ep->transport->send_rest)
+		ep->transport->send_rest(ep, coll_tx_ring_take(ring), ring->size, ring->tail, left);
 }
 
 /**
@@ -224,10 +223,7 @@ void coll_link_free(struct coll_link *link, bool reset)
 		link_send_rest(link);
 		coll_conn_free(link->control, reset);
 	}
-	coll_uncharge(link->net->charges, link->charged);
-	kvfree(link->mailboxes);
-	kvfree(link->tx_ring);
-	kfree(link);
+	link_free_memory(link);
 }
 
 /**

@@ -11,6 +11,7 @@
 #include "fail/failure.h"
 #include "net/mailbox.h"
 #include "net/net.h"
+#include "net/tx_ring.h"
 
 struct coll_conn;
 
@@ -24,7 +25,7 @@ struct coll_conn;
  * @peer: rank of the peer [c]
  * @transport: of its connections; NULL: none has begun; set by this rank if it connects, else by
  *	the first connection that is accepted [a]
- * @charged: bytes charged for it, @tx_ring and @mailboxes; returned when it is freed [c]
+ * @charged: bytes charged for it and @mailboxes; returned when it is freed [c]
  * @control: the control connection; set once [C] [a]
  * @required: true if CONNECT waits for it: the peer is a neighbour on the ring or in the rounds
  *	of matching [c]
@@ -35,9 +36,11 @@ struct coll_conn;
  *	could not be opened [a]
  * @why: reason of the first of these; written before its bit [C]
  * @mailboxes: by lane
+ * @nmailboxes: number of these; the lanes are gone before the link [c]
  * @nr_open: connections that have been opened [C] [a]
  * @missed_heartbeats: heartbeats since the last frame of the peer [C]
- * @lease: time until which the peer waits for this rank, ns [a]
+ * @submitted_told: number in the latest PING to the peer [C]
+ * @lease: time until which the peer waits for this rank, ns; not used if the link is local [a]
  * @next_tx_msg: messages without a key sent to this peer so far [l]
  * @next_rx_msg: messages without a key received from this peer so far [l]
  * @peer_left: true if the peer has sent LEAVE [a]
@@ -49,11 +52,7 @@ struct coll_conn;
  * @abort_sent_kind: kind of the reason sent last [C]
  * @calls_instance: instance of @calls plus one; 0: none [C]
  * @calls: calls of two ranks, received ahead of the ABORT of a mismatch [C]
- * @out_lock: protects @tx_ring, @tx_head and @tx_tail
- * @tx_ring: control frames to be sent, a ring
- * @tx_size: bytes of @tx_ring, a power of two [c]
- * @tx_head: bytes queued so far
- * @tx_tail: bytes sent so far; advanced by the control runner only
+ * @tx_ring: control frames to be sent
  * @tx_overflow: true if a frame had no space [a]
  */
 struct coll_link {
@@ -69,8 +68,10 @@ struct coll_link {
 	unsigned long refused_mask;
 	struct coll_reason why;
 	struct coll_mailbox *mailboxes;
+	u32 nmailboxes;
 	u32 nr_open;
 	u32 missed_heartbeats;
+	u64 submitted_told;
 	u64 lease;
 	u64 next_tx_msg;
 	u64 next_rx_msg;
@@ -81,11 +82,7 @@ struct coll_link {
 	u32 abort_sent_kind;
 	u64 calls_instance;
 	struct coll_rank_call calls[2];
-	spinlock_t out_lock;
-	u8 *tx_ring;
-	u32 tx_size;
-	u32 tx_head;
-	u32 tx_tail;
+	struct coll_tx_ring tx_ring;
 	bool tx_overflow;
 };
 
@@ -105,7 +102,6 @@ void coll_link_free(struct coll_link *link, bool reset);
 
 /* link_tx.c */
 void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control);
-bool coll_link_has_space(struct coll_link *link);
 bool coll_link_queue_spare(struct coll_link *link, const struct coll_control *control);
 void coll_link_queue_failure(struct coll_link *link, u64 instance,
 			     const struct coll_failure *failure);

@@ -60,15 +60,19 @@ static int receive_ping(struct coll_link *link, const struct coll_control *contr
 
 static int receive_pong(struct coll_link *link, const struct coll_control *control)
 {
+	u64 now = ktime_get_ns(), lease;
 	struct coll_net *net = link->net;
-	u64 lease;
+	bool ended = link->lease <= now;
 
-	if (control->position > ktime_get_ns())
+	if (control->position > now)
 		return -EPROTO;
 	net->ops->submitted(net, link->peer, control->submitted);
 	/* The lease begins when the PING was sent, because the peer cannot count from earlier. */
 	lease = control->position + coll_fail_heartbeats_ns(net->fail, COLL_LEASE_BEATS);
 	WRITE_ONCE(link->lease, max(link->lease, lease));
+	/* Payload may wait for the lease: it ends while the member rests. */
+	if (ended)
+		net->ops->kick_lanes(net);
 	return 0;
 }
 
@@ -140,6 +144,7 @@ static int link_receive_frame(struct coll_link *link, const struct coll_control 
 	case COLL_CONTROL_GRANT:
 	case COLL_CONTROL_CREDIT:
 	case COLL_CONTROL_CONSUMED:
+	case COLL_CONTROL_BLOCKED:
 		return receive_flow(link, control);
 	case COLL_CONTROL_PING:
 		return receive_ping(link, control);
@@ -206,6 +211,9 @@ static void link_down(struct coll_link *link, int err)
 
 	if (err == -EPROTO)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, link->peer, rank);
+	else if (err == -ENOMEM || err == -EDQUOT)
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, rank,
+				      COLLECTIVE_RANK_NONE);
 	else if (!expected)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESET, min(link->peer, rank),
 				      max(link->peer, rank));

@@ -3,7 +3,6 @@
  * Sending on a link: any context queues control frames in a ring, the control runner sends them.
  */
 #include "core/engine/instance.h"
-#include "core/query/query.h"
 #include "fail/failure.h"
 #include "limits.h"
 #include "net/conn.h"
@@ -11,22 +10,17 @@
 #include "net/net.h"
 #include "trace/recorder.h"
 
-/* Queue a frame; @out_lock is held. */
+/* Bytes sent on a link before others have their turn. */
+#define LINK_SEND_MAX	(512 * 1024)
+
+/* Queue a frame; the ring is locked. */
 static void link_queue(struct coll_link *link, const struct coll_control *control)
 {
-	u32 at = link->tx_head & (link->tx_size - 1);
-	u32 n = min_t(u32, COLL_CONTROL_SIZE, link->tx_size - at);
 	u8 frame[COLL_CONTROL_SIZE];
 
-	lockdep_assert_held(&link->out_lock);
-	if (link->tx_head - link->tx_tail > link->tx_size - COLL_CONTROL_SIZE) {
-		WRITE_ONCE(link->tx_overflow, true);
-		return;
-	}
 	coll_wire_put_control(frame, control, link->net->id->incarnation);
-	memcpy(link->tx_ring + at, frame, n);
-	memcpy(link->tx_ring, frame + n, COLL_CONTROL_SIZE - n);
-	link->tx_head += COLL_CONTROL_SIZE;
+	if (!coll_tx_ring_put(&link->tx_ring, frame))
+		WRITE_ONCE(link->tx_overflow, true);
 }
 
 /**
@@ -40,26 +34,10 @@ static void link_queue(struct coll_link *link, const struct coll_control *contro
  */
 void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control)
 {
-	spin_lock(&link->out_lock);
+	spin_lock(&link->tx_ring.lock);
 	link_queue(link, control);
-	spin_unlock(&link->out_lock);
+	spin_unlock(&link->tx_ring.lock);
 	WRITE_ONCE(link->net->tx_pending, true);
-}
-
-/**
- * coll_link_has_space() - may frames be queued that the protocol does not need?
- * @link: of the peer
- *
- * Return: true if half of the ring is free.
- */
-bool coll_link_has_space(struct coll_link *link)
-{
-	bool space;
-
-	spin_lock(&link->out_lock);
-	space = link->tx_head - link->tx_tail <= link->tx_size / 2;
-	spin_unlock(&link->out_lock);
-	return space;
 }
 
 /**
@@ -72,17 +50,16 @@ bool coll_link_has_space(struct coll_link *link)
  */
 bool coll_link_queue_spare(struct coll_link *link, const struct coll_control *control)
 {
-	u32 most = coll_query_space(link->net->id->nranks) - COLL_CONTROL_SIZE;
-	bool space;
+	u8 frame[COLL_CONTROL_SIZE];
+	bool queued;
 
-	spin_lock(&link->out_lock);
-	space = link->tx_head - link->tx_tail <= most;
-	if (space)
-		link_queue(link, control);
-	spin_unlock(&link->out_lock);
-	if (space)
+	coll_wire_put_control(frame, control, link->net->id->incarnation);
+	spin_lock(&link->tx_ring.lock);
+	queued = coll_tx_ring_put_spare(&link->tx_ring, frame);
+	spin_unlock(&link->tx_ring.lock);
+	if (queued)
 		WRITE_ONCE(link->net->tx_pending, true);
-	return space;
+	return queued;
 }
 
 /* The calls of a mismatch, as far as they are known. */
@@ -116,7 +93,7 @@ static void link_queue_calls(struct coll_link *link, u64 instance,
 void coll_link_queue_failure(struct coll_link *link, u64 instance,
 			     const struct coll_failure *failure)
 {
-	spin_lock(&link->out_lock);
+	spin_lock(&link->tx_ring.lock);
 	if (failure->reason.kind == COLLECTIVE_REASON_MISMATCH)
 		link_queue_calls(link, instance, failure->calls);
 	link_queue(link, &(struct coll_control) {
@@ -124,7 +101,7 @@ void coll_link_queue_failure(struct coll_link *link, u64 instance,
 		.instance = instance,
 		.reason = failure->reason,
 	});
-	spin_unlock(&link->out_lock);
+	spin_unlock(&link->tx_ring.lock);
 	WRITE_ONCE(link->net->tx_pending, true);
 }
 
@@ -142,25 +119,19 @@ void coll_link_send(struct coll_link *link)
 	if (test_and_clear_bit(COLL_EVENT_WRITABLE, &conn->events))
 		conn->tx_blocked = false;
 	/* Frames that are queued meanwhile may wait for another run. */
-	while (!conn->tx_blocked && done < link->tx_size) {
-		u32 at = link->tx_tail & (link->tx_size - 1);
-		u32 left, n;
+	while (!conn->tx_blocked && done < LINK_SEND_MAX) {
+		u32 len;
+		const u8 *bytes = coll_tx_ring_begin_send(&link->tx_ring, &len);
 		int ret;
 
-		spin_lock(&link->out_lock);
-		left = link->tx_head - link->tx_tail;
-		spin_unlock(&link->out_lock);
-		if (!left)
+		if (!len)
 			return;
-		n = min(left, link->tx_size - at);
-		ret = conn->ep.transport->send(&conn->ep, link->tx_ring + at, n);
+		ret = conn->ep.transport->send(&conn->ep, bytes, len);
+		coll_tx_ring_end_send(&link->tx_ring, max(ret, 0));
 		if (ret == -EAGAIN)
 			conn->tx_blocked = true;
 		if (ret <= 0)
 			return;
-		spin_lock(&link->out_lock);
-		link->tx_tail += ret;
-		spin_unlock(&link->out_lock);
 		done += ret;
 	}
 }

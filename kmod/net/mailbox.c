@@ -3,17 +3,67 @@
  * Mailboxes: GRANT, CREDIT and CONSUMED frames on their way from the control runner, which
  * receives them, to the lane that they are for.
  */
+#include <linux/slab.h>
+
 #include "core/engine/instance.h"
 #include "core/wire/wire.h"
+#include "mem/account.h"
 #include "net/mailbox.h"
+
+static u32 grants_bytes(u32 size)
+{
+	return size * sizeof(struct coll_mailbox_grant);
+}
+
+/* Make room for @size grants.  Context: control runner, or no other thread; may sleep. */
+static int mailbox_resize(struct coll_mailbox *mailbox, u32 size)
+{
+	struct coll_mailbox_grant *grants, *old = mailbox->grants;
+	int err = coll_charge(mailbox->charges, grants_bytes(size));
+
+	if (err)
+		return err;
+	grants = kvmalloc(grants_bytes(size), GFP_KERNEL_ACCOUNT);
+	if (!grants) {
+		coll_uncharge(mailbox->charges, grants_bytes(size));
+		return -ENOMEM;
+	}
+	spin_lock(&mailbox->lock);
+	if (old)
+		memcpy(grants, old, grants_bytes(mailbox->ngrants));
+	mailbox->grants = grants;
+	spin_unlock(&mailbox->lock);
+	kvfree(old);
+	coll_uncharge(mailbox->charges, grants_bytes(mailbox->size));
+	mailbox->size = size;
+	return 0;
+}
 
 /**
  * coll_mailbox_init() - an empty mailbox
  * @mailbox: zeroed
+ * @charges: the memory is charged to
+ *
+ * Context: may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM; coll_mailbox_cleanup() may follow either.
  */
-void coll_mailbox_init(struct coll_mailbox *mailbox)
+int coll_mailbox_init(struct coll_mailbox *mailbox, struct coll_charges *charges)
 {
 	spin_lock_init(&mailbox->lock);
+	mailbox->charges = charges;
+	return mailbox_resize(mailbox, COLL_MAILBOX_FIRST);
+}
+
+/**
+ * coll_mailbox_cleanup() - undo coll_mailbox_init(), if it was called
+ * @mailbox: no runner uses it
+ */
+void coll_mailbox_cleanup(struct coll_mailbox *mailbox)
+{
+	if (!mailbox->grants)
+		return;
+	kvfree(mailbox->grants);
+	coll_uncharge(mailbox->charges, grants_bytes(mailbox->size));
 }
 
 static u16 *mailbox_head(struct coll_mailbox *mailbox, u64 instance)
@@ -21,21 +71,22 @@ static u16 *mailbox_head(struct coll_mailbox *mailbox, u64 instance)
 	return &mailbox->head[coll_instance_hash(instance, COLL_MAILBOX_HASH)];
 }
 
+/* Return: 0, or -ENOBUFS: there is no room. */
 static int put_grant(struct coll_mailbox *mailbox, const struct coll_control *control)
 {
 	u16 *head = mailbox_head(mailbox, control->instance);
 	u32 i = *head;
 
-	while (i && mailbox->grants[i - 1].instance != control->instance)
-		i = mailbox->next[i - 1];
-	if (!i && mailbox->ngrants == ARRAY_SIZE(mailbox->grants))
-		return -EPROTO;
+	while (i && mailbox->grants[i - 1].grant.instance != control->instance)
+		i = mailbox->grants[i - 1].next;
+	if (!i && mailbox->ngrants == mailbox->size)
+		return -ENOBUFS;
 	if (!i) {
 		i = ++mailbox->ngrants;
-		mailbox->next[i - 1] = *head;
+		mailbox->grants[i - 1].next = *head;
 		*head = i;
 	}
-	mailbox->grants[i - 1] = (struct coll_grant){
+	mailbox->grants[i - 1].grant = (struct coll_grant){
 		.instance = control->instance,
 		.limit = control->position,
 		.digest = control->digest,
@@ -52,15 +103,29 @@ static int put_position(u64 *at, u64 position)
 	return err;
 }
 
-/**
- * coll_mailbox_put() - pass a frame on to the lane, which the caller kicks afterwards
- * @mailbox: of the lane; its connection need not be open yet
- * @control: GRANT, CREDIT or CONSUMED
- *
- * Context: control runner.
- * Return: 0 or -EPROTO.
- */
-int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control)
+/* A peer gets one answer to each BLOCKED, and awaits it before the next one. */
+static int put_credit(struct coll_mailbox *mailbox, const struct coll_control *control)
+{
+	int err = put_position(&mailbox->credited, control->position);
+
+	if (err || !control->credit_answer)
+		return err;
+	if (mailbox->answer)
+		return -EPROTO;
+	mailbox->answer = control->credit_answer;
+	return 0;
+}
+
+static int put_blocked(struct coll_mailbox *mailbox, const struct coll_control *control)
+{
+	if (mailbox->has_blocked)
+		return -EPROTO;
+	mailbox->has_blocked = true;
+	mailbox->blocked = control->position;
+	return 0;
+}
+
+static int mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control)
 {
 	int err = 0;
 
@@ -70,7 +135,10 @@ int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *co
 		err = put_grant(mailbox, control);
 		break;
 	case COLL_CONTROL_CREDIT:
-		err = put_position(&mailbox->credited, control->position);
+		err = put_credit(mailbox, control);
+		break;
+	case COLL_CONTROL_BLOCKED:
+		err = put_blocked(mailbox, control);
 		break;
 	case COLL_CONTROL_CONSUMED:
 		err = put_position(&mailbox->consumed, control->position);
@@ -81,12 +149,33 @@ int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *co
 	return err;
 }
 
+/**
+ * coll_mailbox_put() - pass a frame on to the lane, which the caller kicks afterwards
+ * @mailbox: of the lane; its connection need not be open yet
+ * @control: GRANT, CREDIT, CONSUMED or BLOCKED
+ *
+ * Context: control runner; may sleep.
+ * Return: 0, -EPROTO, -EDQUOT or -ENOMEM.
+ */
+int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control)
+{
+	int err = mailbox_put(mailbox, control);
+
+	if (err != -ENOBUFS)
+		return err;
+	if (mailbox->size >= COLL_MAILBOX_MOST)
+		return -EPROTO;
+	err = mailbox_resize(mailbox, 2 * mailbox->size);
+	return err ? err : mailbox_put(mailbox, control);
+}
+
 /* The last grant is the first one in the chain of its hash. */
 static int take_grant(struct coll_mailbox *mailbox, struct coll_stream *stream)
 {
-	const struct coll_grant *grant = &mailbox->grants[--mailbox->ngrants];
+	const struct coll_mailbox_grant *last = &mailbox->grants[--mailbox->ngrants];
+	const struct coll_grant *grant = &last->grant;
 
-	*mailbox_head(mailbox, grant->instance) = mailbox->next[mailbox->ngrants];
+	*mailbox_head(mailbox, grant->instance) = last->next;
 	return coll_stream_granted(stream, grant->instance, grant->limit, grant->digest);
 }
 
@@ -95,19 +184,16 @@ static int take_grant(struct coll_mailbox *mailbox, struct coll_stream *stream)
  * @mailbox: of the connection
  * @stream: of the connection
  * @max: grants taken at a time, under the lock
- * @more: out: true if grants are left
+ * @more: out: number of grants that are left
  *
  * Context: the lane.
  * Return: 0 or -EPROTO.
  */
 int coll_mailbox_take(struct coll_mailbox *mailbox, struct coll_stream *stream, u32 max,
-		      bool *more)
+		      u32 *more)
 {
 	int err = 0;
 
-	*more = false;
-	if (!READ_ONCE(mailbox->posted))
-		return 0;
 	spin_lock(&mailbox->lock);
 	while (mailbox->ngrants && max-- && !err)
 		err = take_grant(mailbox, stream);
@@ -117,7 +203,11 @@ int coll_mailbox_take(struct coll_mailbox *mailbox, struct coll_stream *stream, 
 	if (!err && !stream->by_reference)
 		err = coll_stream_consumed(stream, mailbox->consumed);
 	if (!err)
-		err = coll_stream_credited(stream, mailbox->credited);
+		err = coll_stream_credited(stream, mailbox->credited, mailbox->answer);
+	mailbox->answer = COLL_CREDIT_UNASKED;
+	if (!err && mailbox->has_blocked)
+		err = coll_stream_blocked(stream, mailbox->blocked);
+	mailbox->has_blocked = false;
 	spin_unlock(&mailbox->lock);
 	return err;
 }

@@ -7,39 +7,71 @@
 #include "core/engine/engine.h"
 #include "limits.h"
 
+struct coll_charges;
 struct coll_control;
 
 /* Buckets of a mailbox's hash of instances. */
-#define COLL_MAILBOX_HASH	64
+#define COLL_MAILBOX_HASH	32
+
+/* Grants that a mailbox has room for at first, and at most. */
+#define COLL_MAILBOX_FIRST	8
+#define COLL_MAILBOX_MOST	(2 * COLL_INFLIGHT)
+
+/**
+ * struct coll_mailbox_grant - a grant in a mailbox
+ * @grant: see coll_stream_granted()
+ * @next: index of the previous grant of the same hash plus one; 0: none
+ */
+struct coll_mailbox_grant {
+	struct coll_grant grant;
+	u32 next;
+};
 
 /**
  * struct coll_mailbox - flow control from the control runner to one data connection's lane
  *
  * It belongs to the link, because the control connection may be open before the data connection.
+ * The control runner makes it larger when a peer grants many operations before the lane runs.
  *
  * @lock: protects the rest
+ * @charges: of the member [c]
  * @posted: true if there is something to take
  * @consumed: see coll_stream_consumed()
  * @credited: see coll_stream_credited()
- * @ngrants: entries of @grants
- * @grants: see coll_stream_granted(); one per instance, with the latest limit; taken from the end
+ * @answer: likewise; taken once
+ * @blocked: see coll_stream_blocked()
+ * @has_blocked: true if it is to be taken
+ * @ngrants: entries of @grants that are in use
+ * @size: entries of @grants; changed by the control runner
+ * @grants: one per instance, with the latest limit; taken from the end
  * @head: by the hash of the instance: index of the latest grant plus one; 0: none
- * @next: by index in @grants: the previous grant of the same hash, likewise
  */
 struct coll_mailbox {
 	spinlock_t lock;
+	struct coll_charges *charges;
 	bool posted;
 	u64 consumed;
 	u64 credited;
+	u8 answer;
+	bool has_blocked;
+	u64 blocked;
 	u32 ngrants;
-	struct coll_grant grants[2 * COLL_INFLIGHT];
+	u32 size;
+	struct coll_mailbox_grant *grants;
 	u16 head[COLL_MAILBOX_HASH];
-	u16 next[2 * COLL_INFLIGHT];
 };
 
-void coll_mailbox_init(struct coll_mailbox *mailbox);
+int coll_mailbox_init(struct coll_mailbox *mailbox, struct coll_charges *charges);
+void coll_mailbox_cleanup(struct coll_mailbox *mailbox);
+
+/* Is there something to take? */
+static inline bool coll_mailbox_posted(const struct coll_mailbox *mailbox)
+{
+	return READ_ONCE(mailbox->posted);
+}
+
 int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *control);
 int coll_mailbox_take(struct coll_mailbox *mailbox, struct coll_stream *stream, u32 max,
-		      bool *more);
+		      u32 *more);
 
 #endif /* COLL_MAILBOX_H */

@@ -3,6 +3,7 @@
  * What concerns all connections of a member: its listener, the handshakes in progress, and the
  * links in their order.
  */
+#include <linux/log2.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -33,6 +34,7 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 	net->control = control;
 	net->ops = ops;
 	mutex_init(&net->link_mutex);
+	net->tx_ops = COLL_TX_OPS_FIRST;
 	INIT_LIST_HEAD(&net->handshakes);
 	INIT_LIST_HEAD(&net->new_conns);
 	INIT_LIST_HEAD(&net->link_list);
@@ -98,6 +100,18 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 }
 
 /**
+ * coll_net_close_listener() - accept no connections by TCP
+ * @net: of the member
+ *
+ * Context: control runner, or the teardown; may sleep.
+ */
+void coll_net_close_listener(struct coll_net *net)
+{
+	if (net->listener.transport)
+		net->listener.transport->close(&net->listener, false);
+}
+
+/**
  * coll_net_try_up() - the group is up if every required link is complete
  * @net: of a member whose CONNECT was called, or one of whose links is complete now
  */
@@ -141,6 +155,79 @@ void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 	/* At most COLL_HALF_OPEN_MAX and those that this rank has made; HELLOs are short. */
 	list_for_each_entry_safe(conn, next, &net->handshakes, node)
 		coll_conn_handshake(conn, now);
+}
+
+static int net_resize_rings(struct coll_net *net, u32 ops)
+{
+	u32 size = coll_tx_ring_size(net->id->nlanes, ops);
+	struct coll_link *link;
+	int err;
+
+	coll_for_each_link(link, net) {
+		err = coll_tx_ring_resize(&link->tx_ring, size);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/**
+ * coll_net_has_leases() - does a link need heartbeats while operations are in flight?
+ * @net: of the member
+ *
+ * Return: true if a link is not local.
+ */
+bool coll_net_has_leases(const struct coll_net *net)
+{
+	const struct coll_link *link;
+
+	coll_for_each_link(link, net)
+		if (READ_ONCE(link->transport) != &coll_local)
+			return true;
+	return false;
+}
+
+/**
+ * coll_net_shrink() - give the space on links back that coll_net_reserve() has added
+ * @net: of a member that has come to rest; it may have resumed since
+ *
+ * Context: a work item; may sleep.
+ */
+void coll_net_shrink(struct coll_net *net)
+{
+	mutex_lock(&net->link_mutex);
+	spin_lock(&net->fail->lock);
+	/* Nothing is in flight then. */
+	if (net->resting)
+		WRITE_ONCE(net->tx_ops, COLL_TX_OPS_FIRST);
+	spin_unlock(&net->fail->lock);
+	/* What cannot be made smaller just now stays as it is. */
+	if (net->tx_ops == COLL_TX_OPS_FIRST)
+		net_resize_rings(net, COLL_TX_OPS_FIRST);
+	mutex_unlock(&net->link_mutex);
+}
+
+/**
+ * coll_net_reserve() - have space on all links for the frames of more requests
+ * @net: of the member
+ * @ops: requests in flight, at most COLL_INFLIGHT
+ *
+ * Context: a thread that submits; may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_net_reserve(struct coll_net *net, u32 ops)
+{
+	int err = 0;
+
+	mutex_lock(&net->link_mutex);
+	if (ops > net->tx_ops) {
+		ops = roundup_pow_of_two(ops);
+		err = net_resize_rings(net, ops);
+		if (!err)
+			WRITE_ONCE(net->tx_ops, ops);
+	}
+	mutex_unlock(&net->link_mutex);
+	return err;
 }
 
 /**
@@ -238,8 +325,7 @@ void coll_net_close(struct coll_net *net)
 
 	if (net->local_listener.transport)
 		net->local_listener.transport->close(&net->local_listener, false);
-	if (net->listener.transport)
-		net->listener.transport->close(&net->listener, false);
+	coll_net_close_listener(net);
 	list_splice_init(&net->new_conns, &net->handshakes);
 	list_for_each_entry_safe(conn, next, &net->handshakes, node) {
 		list_del(&conn->node);

@@ -40,8 +40,10 @@ struct cred;
  * @kick_lane: something was put into a mailbox of a lane
  * @kick_lanes: a link cannot be used any more: have each lane look
  * @answer: say what this rank does, for a query; the answer is zeroed
+ * @resume: the member does not rest any more: have it tick.  Called with the lock of struct
+ *	coll_fail, in any context
  *
- * All are called by the control runner and may sleep.
+ * All others are called by the control runner and may sleep.
  */
 struct coll_net_ops {
 	int (*data_open)(struct coll_conn *conn);
@@ -54,6 +56,7 @@ struct coll_net_ops {
 	void (*kick_lane)(struct coll_net *net, u32 lane);
 	void (*kick_lanes)(struct coll_net *net);
 	void (*answer)(struct coll_net *net, struct coll_answer *answer);
+	void (*resume)(struct coll_net *net);
 };
 
 /**
@@ -66,19 +69,25 @@ struct coll_net_ops {
  * @cred: credentials of the process that joined; connections are made with them [c]
  * @wish: enum collective_transport: which transports its links may use [c]
  * @hub: where ranks of this kernel are found [c]
- * @addr: bound address of @listener [c]
- * @listener: accepts connections of lower ranks by TCP [C]
+ * @addr: address that @listener was bound to; names this rank [c]
+ * @listener: accepts connections of lower ranks by TCP; closed once all ranks are known to be in
+ *	@hub [C]
  * @local_listener: accepts those of lower ranks in this kernel; closed if @wish is TCP [C]
  * @listener_events: of both listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
  * @nr_handshakes: entries of it [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
- * @link_mutex: one thread makes links at a time; taken after the member's mutex
+ * @link_mutex: one thread makes links, or changes the size of their rings, at a time; taken after
+ *	the member's mutex
+ * @tx_ops: requests in flight for whose frames all links have space, a power of two; changed under
+ *	@link_mutex [a]
  * @links: by rank; NULL: none.  Set once [a]; JOIN makes those to the neighbours
  * @link_list: the same as a list; links are added at its end, and removed by the teardown only
  * @nr_required: links that CONNECT waits for [c]
  * @nr_required_open: of these, complete ones [l]
  * @peers: listening address by rank; set once, by CONNECT [a]
+ * @resting: true if nothing is in flight and the member has stopped to tick: coll_net_resume();
+ *	written under [l] [a]
  * @any_refused: true if coll_link.refused_mask of some link is not 0 [a]
  * @tx_pending: true if control frames are queued that the control runner has not seen [a]
  * @query: queries of this rank, and those of others that it takes part in
@@ -103,11 +112,13 @@ struct coll_net {
 	u32 nr_handshakes;
 	struct list_head new_conns;
 	struct mutex link_mutex;
+	u32 tx_ops;
 	struct coll_link **links;
 	struct list_head link_list;
 	u32 nr_required;
 	u32 nr_required_open;
 	struct sockaddr_storage *peers;
+	bool resting;
 	bool any_refused;
 	bool tx_pending;
 	struct coll_net_query query;
@@ -120,7 +131,11 @@ struct coll_net {
 void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct coll_fail *fail,
 		   struct coll_charges *charges, struct coll_runner *control,
 		   const struct coll_net_ops *ops);
+bool coll_net_has_leases(const struct coll_net *net);
+void coll_net_shrink(struct coll_net *net);
+int coll_net_reserve(struct coll_net *net, u32 ops);
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
+void coll_net_close_listener(struct coll_net *net);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
 bool coll_net_run_links(struct coll_net *net);
@@ -130,5 +145,19 @@ void coll_net_send_leave(struct coll_net *net);
 void coll_net_close(struct coll_net *net);
 void coll_net_flush_until(struct coll_net *net, unsigned long until);
 void coll_net_free_links(struct coll_net *net, bool reset);
+
+/**
+ * coll_net_resume() - let the member tick again: it submits, fails or is called
+ * @net: of the member, locked
+ *
+ * Context: any.
+ */
+static inline void coll_net_resume(struct coll_net *net)
+{
+	if (!net->resting)
+		return;
+	WRITE_ONCE(net->resting, false);
+	net->ops->resume(net);
+}
 
 #endif /* COLL_NET_H */

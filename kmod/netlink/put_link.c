@@ -75,7 +75,7 @@ static int put_connection(struct sk_buff *skb, const struct coll_link *link,
 		    put_stream(skb, conn->stream))
 			return -EMSGSIZE;
 	} else if (nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_SENT,
-				READ_ONCE(link->tx_tail))) {
+				READ_ONCE(link->tx_ring.tail))) {
 		return -EMSGSIZE;
 	}
 	nla_nest_end(skb, nest);
@@ -103,7 +103,7 @@ static int put_link(struct coll_message *message, struct coll_link *link, u32 ra
 
 	if (err)
 		return err;
-	queued = READ_ONCE(link->tx_head) - READ_ONCE(link->tx_tail);
+	queued = READ_ONCE(link->tx_ring.head) - READ_ONCE(link->tx_ring.tail);
 	err = nla_put_u32(skb, COLLECTIVE_A_LINK_RANK, rank) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_PEER, link->peer) ||
 	      (transport && nla_put_u32(skb, COLLECTIVE_A_LINK_TRANSPORT,
@@ -113,7 +113,7 @@ static int put_link(struct coll_message *message, struct coll_link *link, u32 ra
 	      (READ_ONCE(link->peer_fenced) && nla_put_flag(skb, COLLECTIVE_A_LINK_PEER_FENCED)) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_MISSED_HEARTBEATS,
 			  READ_ONCE(link->missed_heartbeats)) ||
-	      nla_put_u32(skb, COLLECTIVE_A_LINK_QUEUED_BYTES, min(queued, link->tx_size)) ||
+	      nla_put_u32(skb, COLLECTIVE_A_LINK_QUEUED_BYTES, min(queued, link->tx_ring.most)) ||
 	      put_connections(skb, link);
 	return coll_message_end(message, err);
 }

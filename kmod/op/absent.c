@@ -119,7 +119,7 @@ static void absent_send_all(struct coll_requests *reqs, const struct coll_contro
 
 	/* Each absent rank is reported once for each operation. */
 	coll_for_each_link(link, reqs->net)
-		if (!passed_on || coll_link_has_space(link))
+		if (!passed_on || coll_tx_ring_has_space(&link->tx_ring))
 			coll_link_queue_frame(link, control);
 	coll_runner_kick(reqs->net->control);
 }

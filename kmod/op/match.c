@@ -367,7 +367,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	 */
 	if (failed)
 		coll_link_queue_failure(coll_link_get(reqs->net, peer), instance, &failure);
-	if (fails == -ENOMEM)
+	if (fails == -ENOMEM || fails == -EDQUOT)
 		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
 				      COLLECTIVE_RANK_NONE);
 	else if (decided)

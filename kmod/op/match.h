@@ -21,9 +21,9 @@ struct coll_requests;
 /**
  * struct coll_unexpected_call - a call that other ranks have announced and this rank has not
  * submitted
- * @node: in coll_unexpected.keyed, if the call has a key
+ * @node: in coll_unexpected.calls, or in its @spare
  * @instance: of the operation
- * @rounds_heard: bit (1 << round) for each round in which the call was announced; 0: entry not used
+ * @rounds_heard: bit (1 << round) for each round in which the call was announced
  * @signature: of the call
  * @balances: sums of counts that only two ranks know, for the rounds in @rounds_heard
  */
@@ -35,19 +35,27 @@ struct coll_unexpected_call {
 	struct coll_balance balances[COLL_ROUNDS_MAX];
 };
 
+/* Unexpected calls that need no allocation: those of ranks that are a few operations ahead. */
+#define COLL_UNEXPECTED_SPARE	8
+
+/* Buckets of the table of unexpected calls; a power of two. */
+#define COLL_UNEXPECTED_HASH	256
+
 /**
  * struct coll_unexpected - calls of other ranks that have not been submitted here
- * @counted: without a key, by the low bits of their instance [l]
- * @keyed: with a key, by the hash of their instance [l]
- * @nkeyed: entries of @keyed; at most unexpected_max() [l]
+ * @calls: by the hash of their instance [l]
+ * @ncalls: entries of @calls; at most unexpected_max() [l]
+ * @spare: entries of @reserve that are not in use [l]
+ * @reserve: the first calls; more of them are allocated, and freed when they are submitted [l]
  * @distance: how far the other ranks have submitted [l]
  * @failed_since_success: true if an operation without a key has failed since the last one that
  *	succeeded [l]
  */
 struct coll_unexpected {
-	struct coll_unexpected_call counted[COLL_AHEAD_MAX];
-	struct hlist_head keyed[COLL_INFLIGHT];
-	u32 nkeyed;
+	struct hlist_head calls[COLL_UNEXPECTED_HASH];
+	u32 ncalls;
+	struct hlist_head spare;
+	struct coll_unexpected_call reserve[COLL_UNEXPECTED_SPARE];
 	struct coll_distance distance;
 	bool failed_since_success;
 };

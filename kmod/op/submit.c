@@ -207,9 +207,20 @@ static void note_submission(const struct coll_request *request)
 }
 
 /*
+ * Have the links space for the frames of one more request?  The number in flight changes under the
+ * lock only, and so it is compared there.
+ */
+static bool has_tx_space(const struct coll_requests *reqs)
+{
+	return reqs->inflight < READ_ONCE(reqs->net->tx_ops);
+}
+
+/*
  * Give a request its id and instance and, unless one of the same instance is in flight, start it.
  * With @wait, the request stays the caller's until the claim is given up.  Without, it belongs to
  * the completion_ops.
+ *
+ * Return: 0; -ENOBUFS: coll_net_reserve() is needed first; or another negative errno.
  */
 static int admit(struct coll_request *request, struct coll_wait *wait,
 		 struct start_result *result)
@@ -223,7 +234,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	else if (reqs->fail->state != COLLECTIVE_STATE_UP || !request->links_ready)
 		err = -ENOTCONN;
 	else
-		err = check_room(request);
+		err = check_room(request) ?: (has_tx_space(reqs) ? 0 : -ENOBUFS);
 	if (err) {
 		spin_unlock(&reqs->fail->lock);
 		return err;
@@ -244,6 +255,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 		coll_wait_claim(wait, request);
 	else
 		reqs->nr_claimed++;
+	coll_net_resume(reqs->net);
 	if (!request->waits_for_instance)
 		start_request(request, result);
 	if (!wait)
@@ -329,7 +341,11 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	struct start_result result __uninitialized;
 	int err;
 
-	err = admit(request, wait, &result);
+	while ((err = admit(request, wait, &result)) == -ENOBUFS) {
+		err = coll_net_reserve(reqs->net, READ_ONCE(reqs->inflight) + 1);
+		if (err)
+			return err;
+	}
 	if (err)
 		return err;
 	start_result_finish(&result, reqs);

@@ -2,10 +2,9 @@
 /*
  * Unexpected calls: operations that other ranks have announced and this rank has not submitted.
  *
- * Counted operations have an entry by the low bits of their instance.  Keys can be any number, so
- * their calls are in a hash, one for each instance.  Their number is bounded: a rank announces only
- * what it has in flight, which completes nowhere before this rank has submitted it, and only ranks
- * a power of two before this one announce to it.
+ * They are in a hash, one for each instance.  Their number is bounded: a rank announces only what
+ * it has in flight, which completes nowhere before this rank has submitted it, and only ranks a
+ * power of two before this one announce to it.
  *
  * A message or an operation with a key that has failed is remembered until the group ends, because
  * late frames of it may still arrive, and would be taken for a later use of the key.  To bound
@@ -24,7 +23,7 @@
 /* Twice, for operations that have failed at the peer while this rank does not know it yet. */
 static u32 unexpected_max(const struct coll_requests *reqs)
 {
-	return 2 * COLL_INFLIGHT * coll_match_rounds(reqs->id->nranks);
+	return COLL_AHEAD_MAX + 2 * COLL_INFLIGHT * coll_match_rounds(reqs->id->nranks);
 }
 
 /**
@@ -37,21 +36,59 @@ static u32 unexpected_max(const struct coll_requests *reqs)
 int coll_unexpected_setup(struct coll_requests *reqs)
 {
 	struct coll_unexpected *unexpected = kvzalloc(sizeof(*unexpected), GFP_KERNEL_ACCOUNT);
+	u32 i;
 
 	if (!unexpected)
 		return -ENOMEM;
+	for (i = 0; i < COLL_UNEXPECTED_SPARE; i++)
+		hlist_add_head(&unexpected->reserve[i].node, &unexpected->spare);
 	coll_distance_init(&unexpected->distance, coll_match_rounds(reqs->id->nranks),
 			   COLL_AHEAD_MAX);
 	reqs->match.unexpected = unexpected;
 	return 0;
 }
 
+static bool is_reserve(const struct coll_unexpected *unexpected,
+		       const struct coll_unexpected_call *call)
+{
+	return call >= unexpected->reserve &&
+	       call < unexpected->reserve + COLL_UNEXPECTED_SPARE;
+}
+
 static void unexpected_free(struct coll_requests *reqs, struct coll_unexpected_call *call)
 {
+	struct coll_unexpected *unexpected = reqs->match.unexpected;
+
 	hlist_del(&call->node);
-	reqs->match.unexpected->nkeyed--;
+	unexpected->ncalls--;
+	if (is_reserve(unexpected, call)) {
+		hlist_add_head(&call->node, &unexpected->spare);
+		return;
+	}
 	coll_uncharge(reqs->charges, sizeof(*call));
 	kfree(call);
+}
+
+/* Return: a call that is not zeroed; or -EDQUOT or -ENOMEM as a pointer. */
+static struct coll_unexpected_call *unexpected_alloc(struct coll_requests *reqs)
+{
+	struct coll_unexpected *unexpected = reqs->match.unexpected;
+	struct coll_unexpected_call *call;
+	int err;
+
+	if (!hlist_empty(&unexpected->spare)) {
+		call = hlist_entry(unexpected->spare.first, struct coll_unexpected_call, node);
+		hlist_del(&call->node);
+		return call;
+	}
+	err = coll_charge(reqs->charges, sizeof(*call));
+	if (err)
+		return ERR_PTR(err);
+	call = kmalloc(sizeof(*call), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (call)
+		return call;
+	coll_uncharge(reqs->charges, sizeof(*call));
+	return ERR_PTR(-ENOMEM);
 }
 
 /**
@@ -67,8 +104,8 @@ void coll_unexpected_cleanup(struct coll_requests *reqs)
 
 	if (!unexpected)
 		return;
-	for (i = 0; i < COLL_INFLIGHT; i++)
-		hlist_for_each_entry_safe(call, next, &unexpected->keyed[i], node)
+	for (i = 0; i < COLL_UNEXPECTED_HASH; i++)
+		hlist_for_each_entry_safe(call, next, &unexpected->calls[i], node)
 			unexpected_free(reqs, call);
 	kvfree(unexpected);
 	reqs->match.unexpected = NULL;
@@ -76,7 +113,7 @@ void coll_unexpected_cleanup(struct coll_requests *reqs)
 
 static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 instance)
 {
-	return &reqs->match.unexpected->keyed[coll_instance_hash(instance, COLL_INFLIGHT)];
+	return &reqs->match.unexpected->calls[coll_instance_hash(instance, COLL_UNEXPECTED_HASH)];
 }
 
 /**
@@ -88,12 +125,9 @@ static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 inst
  */
 struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 instance)
 {
-	struct coll_unexpected_call *call =
-		&reqs->match.unexpected->counted[instance & (COLL_AHEAD_MAX - 1)];
+	struct coll_unexpected_call *call;
 
 	lockdep_assert_held(&reqs->fail->lock);
-	if (coll_instance_is_counted(instance))
-		return call->instance == instance && call->rounds_heard ? call : NULL;
 	/* At most unexpected_max() in all, spread by a factor that no peer knows. */
 	hlist_for_each_entry(call, unexpected_bucket(reqs, instance), node)
 		if (call->instance == instance)
@@ -113,28 +147,17 @@ struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *re
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
 	struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
-	int err;
 
 	if (call || coll_failed_ops_has(reqs->fail->failed_ops, instance) ||
 	    !coll_unexpected_expects(reqs, instance))
 		return call;
-	if (coll_instance_is_counted(instance)) {
-		call = &unexpected->counted[instance & (COLL_AHEAD_MAX - 1)];
-		*call = (struct coll_unexpected_call){ .instance = instance };
-		return call;
-	}
-	if (unexpected->nkeyed >= unexpected_max(reqs))
+	if (unexpected->ncalls >= unexpected_max(reqs))
 		return ERR_PTR(-EPROTO);
-	err = coll_charge(reqs->charges, sizeof(*call));
-	if (err)
-		return ERR_PTR(err);
-	call = kzalloc(sizeof(*call), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (!call) {
-		coll_uncharge(reqs->charges, sizeof(*call));
-		return ERR_PTR(-ENOMEM);
-	}
-	call->instance = instance;
-	unexpected->nkeyed++;
+	call = unexpected_alloc(reqs);
+	if (IS_ERR(call))
+		return call;
+	*call = (struct coll_unexpected_call){ .instance = instance };
+	unexpected->ncalls++;
 	hlist_add_head(&call->node, unexpected_bucket(reqs, instance));
 	return call;
 }
@@ -148,11 +171,7 @@ void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
 
-	if (!call)
-		return;
-	if (coll_instance_is_counted(instance))
-		call->rounds_heard = 0;
-	else
+	if (call)
 		unexpected_free(reqs, call);
 }
 

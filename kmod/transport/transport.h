@@ -59,7 +59,7 @@ struct coll_endpoint_ops {
  * @error: negative errno of recv(), kept until the end of receive(); 0: none
  * @hub: local: where peers are found; set by the owner before it is opened
  * @rank: local: rank of the listener; set likewise
- * @bulk: local: true if the connection carries payload; set likewise
+ * @crowded: local: true if the pipe had no space for the latest frame
  * @local: local: the connection
  * @side: local: index of this end in @local
  * @listener: local: the listener
@@ -80,7 +80,7 @@ struct coll_endpoint {
 
 	struct coll_local_hub *hub;
 	u32 rank;
-	bool bulk;
+	bool crowded;
 	u8 side;
 	struct coll_local_conn *local;
 	struct coll_local_listener *listener;

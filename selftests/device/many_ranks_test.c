@@ -100,6 +100,8 @@ static int hub_connect(struct hub *hub, unsigned int heartbeat_ms)
 	for (; hub->npeers < PEERS; hub->npeers++) {
 		call.from = hub->npeers;
 		CHECK_EQ(0, raw_peer_connect(&hub->peer[hub->npeers], &call));
+		/* For a block: the rank sends part of it at once. */
+		CHECK_EQ(0, raw_peer_give_credit(&hub->peer[hub->npeers]));
 	}
 	CHECK_EQ(0, member_connect(hub->fd, addr, PEERS + 1, 60000));
 	return 0;

@@ -114,6 +114,10 @@ static void some_control(struct hostile_rank *hostile, u8 *frame)
 			.rank_a = HOSTILE,
 			.rank_b = rng_below(rng, hostile->fix->nranks),
 		};
+	} else if (control.kind == COLL_CONTROL_CREDIT) {
+		control.credit_answer = rng_below(rng, COLL_CREDIT_ANSWERS);
+	} else if (control.kind == COLL_CONTROL_BLOCKED) {
+		control.position = rng_below(rng, 2 * COLL_CREDIT);
 	} else if (control.kind == COLL_CONTROL_ANNOUNCE ||
 		   control.kind == COLL_CONTROL_MISMATCH_CALL) {
 		control.position = rng_below(rng, 2);
@@ -182,6 +186,7 @@ static void attack_unsolicited(struct hostile_rank *hostile, unsigned int to)
 {
 	static const u8 kinds[] = {
 		COLL_CONTROL_GRANT, COLL_CONTROL_CREDIT, COLL_CONTROL_CONSUMED, COLL_CONTROL_PONG,
+		COLL_CONTROL_BLOCKED,
 	};
 	struct rng *rng = &hostile->fix->rng;
 	struct coll_control control = {
@@ -192,6 +197,8 @@ static void attack_unsolicited(struct hostile_rank *hostile, unsigned int to)
 	};
 	u8 frame[COLL_CONTROL_SIZE];
 
+	if (control.kind == COLL_CONTROL_CREDIT)
+		control.credit_answer = rng_below(rng, COLL_CREDIT_ANSWERS);
 	coll_wire_put_control(frame, &control, hostile->peer[to].incarnation);
 	hostile_send(hostile->peer[to].control, frame, sizeof(frame));
 }

@@ -26,6 +26,7 @@ static void *memory(size_t size)
 
 FIXTURE(raw_peer) {
 	int fd;
+	char name[33];
 	struct raw_peer peer;
 };
 
@@ -34,16 +35,17 @@ FIXTURE_SETUP(raw_peer)
 	struct collective_query query = { .size = sizeof(query) };
 	struct sockaddr_storage addr[2];
 	struct pollfd poll_fd;
-	char name[33];
-	struct raw_peer_config call = { .addr = &addr[1], .name = name, .to = 1, .nranks = 2 };
+	struct raw_peer_config call = {
+		.addr = &addr[1], .name = self->name, .to = 1, .nranks = 2,
+	};
 
-	group_unique(name, sizeof(name), &call.id);
+	group_unique(self->name, sizeof(self->name), &call.id);
 	self->fd = member_open();
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_QUERY, &query));
 	call.inflight = query.inflight_max;
 	loopback(&addr[0], AF_INET);
-	ASSERT_EQ(0, member_join(self->fd, name, call.id, 1, 2, &addr[1]));
+	ASSERT_EQ(0, member_join(self->fd, self->name, call.id, 1, 2, &addr[1]));
 	fcntl(self->fd, F_SETFL, O_NONBLOCK);
 	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd, addr, 2, 10000));
 	ASSERT_EQ(0, raw_peer_connect(&self->peer, &call));
@@ -119,6 +121,67 @@ TEST_F(raw_peer, speaks_for_too_many)
 	struct collective_status status;
 
 	ASSERT_EQ(0, raw_peer_announce(&self->peer, 1));
+	EXPECT_EQ(-EPROTO, member_barrier(self->fd));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+#define CREDIT_KIB	128
+#define FIRST_KIB	2
+#define SPACE_KIB	(CREDIT_KIB + CREDIT_KIB / 8)
+
+/* The peer gets credit as often as it asks, and no more than there may be. */
+TEST_F(raw_peer, asks_for_credit)
+{
+	__u64 before = member_value(self->name, 1, "memory_bytes"), position = 0, last;
+	int answer = 1, n = 0;
+
+	while (answer == 1 && n++ < 10) {
+		last = position;
+		ASSERT_EQ(0, raw_peer_blocked(&self->peer, position, 1));
+		answer = raw_peer_wait_credit(&self->peer, &position);
+		EXPECT_LT(last, position);
+	}
+	/* COLL_CREDIT_MOST */
+	EXPECT_EQ(3, answer);
+	EXPECT_EQ((CREDIT_KIB - FIRST_KIB) * 1024, position);
+	for (n = 0; n < 5; n++) {
+		ASSERT_EQ(0, raw_peer_blocked(&self->peer, position, 1));
+		EXPECT_EQ(3, raw_peer_wait_credit(&self->peer, &last));
+		EXPECT_EQ(position, last);
+	}
+	EXPECT_GE(before + SPACE_KIB * 1024, member_value(self->name, 1, "memory_bytes"));
+}
+
+/* The peer does not wait for the answers. */
+TEST_F(raw_peer, asks_again)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, raw_peer_blocked(&self->peer, 0, 500));
+	EXPECT_EQ(-EPROTO, member_barrier(self->fd));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+TEST_F(raw_peer, asks_for_too_much)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, raw_peer_blocked(&self->peer, ~0ULL, 1));
+	EXPECT_EQ(-EPROTO, member_barrier(self->fd));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
+}
+
+TEST_F(raw_peer, answers_unasked)
+{
+	struct collective_status status;
+
+	ASSERT_EQ(0, raw_peer_answer(&self->peer));
 	EXPECT_EQ(-EPROTO, member_barrier(self->fd));
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_REASON_PROTOCOL, status.group.kind);

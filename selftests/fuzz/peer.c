@@ -295,8 +295,31 @@ static u64 position(struct input *in, u64 from, u64 to)
 	return from + (to - from) * how / 0xfe;
 }
 
+/* Return: a CREDIT, which seldom answers what was not asked, or the other way around. */
+static int credit(struct coll_stream *stream, struct input *in)
+{
+	u64 most = stream->tx_credited + COLL_CREDIT + stream->tx_eager - stream->tx_credit;
+	bool answer = (stream->tx_ask == COLL_ASK_SENT) != input_once_in(in, 16);
+
+	return coll_stream_credited(stream, position(in, stream->tx_credited, most),
+				    answer ? 1 + input_below(in, COLL_CREDIT_ANSWERS - 1) : 0);
+}
+
+/* The owner of the stream gives credit that is wanted, or has no memory. */
+static void give_credit(struct coll_stream *stream, struct input *in)
+{
+	u32 wanted = stream->rx_wanted;
+
+	require(wanted <= COLL_CREDIT && (!wanted || stream->engine->credit_wanted));
+	if (wanted > stream->rx_credit && !input_once_in(in, 4))
+		free(coll_stream_raise_credit(stream, malloc(coll_unexp_bytes(wanted)), wanted));
+	else if (stream->rx_blocked)
+		coll_stream_refuse_credit(stream);
+	require(!stream->rx_blocked);
+}
+
 /**
- * peer_control() - give the engine a control frame of a peer: GRANT, CONSUMED or CREDIT
+ * peer_control() - give the engine a control frame of a peer: GRANT, CONSUMED, CREDIT or BLOCKED
  * @rig: the rig
  * @peer: the peer
  * @in: the choices
@@ -309,15 +332,13 @@ void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 
 	if (!peer->up || peer->refused)
 		return;
-	switch (input_below(in, 5)) {
+	switch (input_below(in, 6)) {
 	case 0:
 		err = coll_stream_consumed(stream, position(in, stream->tx_consumed,
 							    stream->tx_position));
 		break;
 	case 1:
-		err = coll_stream_credited(stream, position(in, stream->tx_credited,
-							    stream->tx_credited + COLL_CREDIT +
-							    stream->tx_eager - stream->tx_credit));
+		err = credit(stream, in);
 		break;
 	case 2:
 		instance = rig_instance(rig, in);
@@ -325,6 +346,12 @@ void peer_control(struct rig *rig, struct peer *peer, struct input *in)
 		break;
 	case 3:
 		err = grant_many(rig, stream, in);
+		break;
+	case 4:
+		err = coll_stream_blocked(stream, position(in, stream->rx_returned,
+							   stream->rx_eager + COLL_CREDIT));
+		if (!err || input_once_in(in, 2))
+			give_credit(stream, in);
 		break;
 	default:
 		instance = rig_instance(rig, in);

@@ -7,6 +7,9 @@
  */
 #define ASKED_MAX	(4 * (COLL_CREDIT / COLL_DATA_SIZE) + 64 * RIG_SLOTS)
 
+/* Credit of a peer: enough for some early frames of any size that peers choose. */
+#define RIG_CREDIT	(16 * 1024U)
+
 static void rig_asked(struct rig *rig)
 {
 	require(++rig->asked <= ASKED_MAX);
@@ -87,21 +90,20 @@ static const struct coll_engine_ops rig_ops = {
 
 /*
  * The unexpected buffer and the grants have exactly the promised size, so that the sanitizer
- * notices an access beyond it.  All runs share them, because allocating them takes long.
+ * notices an access beyond it.  All runs share the grants, because allocating them takes long.
  */
 static void peer_init(struct rig *rig, u32 rank)
 {
-	static u8 *unexp_buf[RIG_RANKS];
 	static struct coll_grant *grants[RIG_RANKS];
 	const size_t table = COLL_GRANTS(RIG_SLOTS) * sizeof(struct coll_grant);
 
-	if (!unexp_buf[rank]) {
-		unexp_buf[rank] = malloc(COLL_UNEXP_SIZE);
+	if (!grants[rank])
 		grants[rank] = malloc(table);
-	}
 	memset(grants[rank], 0, table);
-	coll_stream_init(&rig->peer[rank].stream, &rig->engine, rank, unexp_buf[rank],
-			 grants[rank]);
+	coll_stream_init(&rig->peer[rank].stream, &rig->engine, rank,
+			 malloc(coll_unexp_bytes(RIG_CREDIT)), grants[rank],
+			 COLL_GRANTS(RIG_SLOTS));
+	rig->peer[rank].stream.rx_credit = RIG_CREDIT;
 }
 
 /**
@@ -139,9 +141,9 @@ static void stream_check(const struct coll_stream *stream)
 {
 	bool open = stream->rx_open && stream->sink.kind == COLL_SINK_UNEXP;
 
-	require(stream->unexp_len <= COLL_CREDIT);
+	require(stream->unexp_len <= stream->rx_credit);
 	require(!open || stream->sink.unexp + stream->sink.left <=
-			 stream->unexp_buf + COLL_UNEXP_SIZE);
+			 stream->unexp_buf + coll_unexp_bytes(stream->rx_credit));
 	require(stream->grants.count < stream->grants.size);
 	require(stream->rx_consumed <= stream->rx_eager &&
 		stream->rx_returned <= stream->rx_consumed);
@@ -216,6 +218,8 @@ static void rig_release(struct rig *rig)
  */
 void rig_free(struct rig *rig, bool released)
 {
+	u32 rank;
+
 	rig_fail(rig);
 	coll_engine_deliver_unexpected(&rig->engine);
 	if (released)
@@ -225,5 +229,7 @@ void rig_free(struct rig *rig, bool released)
 	rig_check(rig);
 	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.local_copies));
 	failed_set_free(&rig->failures);
+	for (rank = 0; rank < rig->engine.nranks; rank++)
+		free(rig->peer[rank].stream.unexp_buf);
 	free(rig);
 }

@@ -26,7 +26,9 @@ static void answer(struct rig *rig)
 		while (peer_send(rig, peer, U32_MAX))
 			;
 		require(!coll_stream_consumed(&peer->stream, peer->stream.tx_position));
-		require(!coll_stream_credited(&peer->stream, peer->stream.tx_eager));
+		require(!coll_stream_credited(&peer->stream, peer->stream.tx_eager,
+					      peer->stream.tx_ask == COLL_ASK_SENT ?
+					      COLL_CREDIT_REFUSED : COLL_CREDIT_UNASKED));
 	}
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/collective.h>
 #include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "lib/raw_peer.h"
@@ -51,15 +53,23 @@ static bool raw_peer_handshake(int fd, const struct raw_peer_config *call, const
 
 int raw_peer_dial(const struct raw_peer_config *call, const __u8 *hello)
 {
+	const struct timeval wait = {
+		.tv_sec = call->wait_ms / 1000,
+		.tv_usec = call->wait_ms % 1000 * 1000,
+	};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool answered;
 
 	if (fd < 0)
 		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+	errno = 0;
 	if (!connect(fd, (const struct sockaddr *)call->addr, sizeof(struct sockaddr_in)) &&
 	    raw_peer_handshake(fd, call, hello))
 		return fd;
+	answered = errno != EAGAIN;
 	close(fd);
-	return -ECONNREFUSED;
+	return answered ? -ECONNREFUSED : -EAGAIN;
 }
 
 static int raw_peer_open(const struct raw_peer_config *call, enum coll_conn_kind kind, __u32 lane)
@@ -191,16 +201,69 @@ int raw_peer_leave(const struct raw_peer *peer)
 	return raw_peer_send_control(peer, &(struct coll_control){ .kind = COLL_CONTROL_LEAVE });
 }
 
-int raw_peer_wait_leave(const struct raw_peer *peer)
+/* Read until a control frame of this kind. */
+static int raw_peer_wait_control(const struct raw_peer *peer, u8 kind,
+				 struct coll_control *control)
 {
-	struct coll_control control = {};
 	u8 buf[COLL_CONTROL_SIZE];
 
-	while (control.kind != COLL_CONTROL_LEAVE)
+	do {
 		if (recv(peer->control, buf, sizeof(buf), MSG_WAITALL) != sizeof(buf) ||
-		    coll_wire_get_control(buf, &control, peer->incarnation))
+		    coll_wire_get_control(buf, control, peer->incarnation))
 			return -EPROTO;
+	} while (control->kind != kind);
 	return 0;
+}
+
+int raw_peer_blocked(const struct raw_peer *peer, __u64 position, unsigned int times)
+{
+	const struct coll_control control = {
+		.kind = COLL_CONTROL_BLOCKED,
+		.position = position,
+	};
+	u8 *frames = malloc(times * COLL_CONTROL_SIZE);
+	ssize_t sent;
+	unsigned int i;
+
+	if (!frames)
+		return -ENOMEM;
+	for (i = 0; i < times; i++)
+		coll_wire_put_control(frames + i * COLL_CONTROL_SIZE, &control, peer->incarnation);
+	sent = send(peer->control, frames, times * COLL_CONTROL_SIZE, MSG_NOSIGNAL);
+	free(frames);
+	return sent == times * COLL_CONTROL_SIZE ? 0 : -EIO;
+}
+
+int raw_peer_answer(const struct raw_peer *peer)
+{
+	return raw_peer_send_control(peer, &(struct coll_control) {
+		.kind = COLL_CONTROL_CREDIT,
+		.credit_answer = COLL_CREDIT_RAISED,
+	});
+}
+
+int raw_peer_give_credit(const struct raw_peer *peer)
+{
+	return raw_peer_send_control(peer, &(struct coll_control) {
+		.kind = COLL_CONTROL_CREDIT,
+		.position = COLL_CREDIT - COLL_CREDIT_FIRST,
+	});
+}
+
+int raw_peer_wait_credit(const struct raw_peer *peer, __u64 *position)
+{
+	struct coll_control control = {};
+	int err = raw_peer_wait_control(peer, COLL_CONTROL_CREDIT, &control);
+
+	*position = control.position;
+	return err ? err : control.credit_answer;
+}
+
+int raw_peer_wait_leave(const struct raw_peer *peer)
+{
+	struct coll_control control;
+
+	return raw_peer_wait_control(peer, COLL_CONTROL_LEAVE, &control);
 }
 
 int raw_peer_wait_end(const struct raw_peer *peer)

@@ -37,6 +37,7 @@ struct raw_peer {
  * @lanes: number of lanes of the group; 0: one
  * @inflight: inflight_max as QUERY returns it
  * @secret: secret of the group; NULL: none
+ * @wait_ms: how long to wait for an answer; 0: forever
  */
 struct raw_peer_config {
 	const struct sockaddr_storage *addr;
@@ -48,11 +49,15 @@ struct raw_peer_config {
 	__u32 lanes;
 	__u32 inflight;
 	const __u8 *secret;
+	unsigned int wait_ms;
 };
 
 /* Make the call of a connection, HELLO_SIZE bytes; @kind: enum coll_conn_kind. */
 void raw_peer_hello(const struct raw_peer_config *call, int kind, __u32 lane, __u8 *hello);
-/* Connect and complete the handshake. Return: the socket or a negative errno. */
+/*
+ * Connect and complete the handshake. Return: the socket or a negative errno; -EAGAIN: there was no
+ * answer.
+ */
 int raw_peer_dial(const struct raw_peer_config *call, const __u8 *hello);
 
 /* All return 0 or a negative errno. */
@@ -65,6 +70,14 @@ int raw_peer_announce(const struct raw_peer *peer, __u64 round);
 int raw_peer_announce_op(const struct raw_peer *peer, __u64 round, const struct collective_op *op);
 int raw_peer_payload(const struct raw_peer *peer, __u64 instance);
 int raw_peer_leave(const struct raw_peer *peer);
+/* Ask for credit up to @position, in @times frames at once. */
+int raw_peer_blocked(const struct raw_peer *peer, __u64 position, unsigned int times);
+/* Give as much credit on the first lane as there may be. */
+int raw_peer_give_credit(const struct raw_peer *peer);
+/* Say that there is more credit, which was not asked for. */
+int raw_peer_answer(const struct raw_peer *peer);
+/* Read until CREDIT. Return: its answer, or a negative errno. */
+int raw_peer_wait_credit(const struct raw_peer *peer, __u64 *position);
 /* Receive one data frame of the first lane, with a payload of @len bytes. */
 int raw_peer_receive(const struct raw_peer *peer, void *payload, size_t len);
 

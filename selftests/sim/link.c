@@ -19,7 +19,7 @@ static void endpoint_count(struct coll_stream *stream, const struct origin *orig
 	stream->tx_consumed = origin->position;
 	stream->rx_position = origin->position;
 	stream->tx_eager = origin->eager;
-	stream->tx_credit = origin->eager + COLL_CREDIT;
+	stream->tx_credit = origin->eager + COLL_CREDIT_FIRST;
 	stream->tx_credited = origin->eager;
 	stream->rx_eager = origin->eager;
 	stream->rx_consumed = origin->eager;
@@ -68,9 +68,10 @@ struct endpoint *endpoint_get(struct member *member, u32 lane, u32 peer)
 	ep->last = &ep->first;
 	ep->capacity = (1ULL << rng_between(&sim->rng, 6, 18)) + sim->bytes / 256;
 	/* The exact size, so that the sanitizer notices a write of one byte more. */
-	ep->unexp_buf = malloc(COLL_UNEXP_SIZE);
 	ep->grants = calloc(COLL_GRANTS(sim->config.nslots), sizeof(*ep->grants));
-	coll_stream_init(&ep->stream, &member->engine[lane], peer, ep->unexp_buf, ep->grants);
+	coll_stream_init(&ep->stream, &member->engine[lane], peer,
+			 malloc(coll_unexp_bytes(COLL_CREDIT_FIRST)), ep->grants,
+			 COLL_GRANTS(sim->config.nslots));
 	endpoint_count(&ep->stream, &sim->config.origin);
 	ep->stream.by_reference = link_is_local(sim, member->rank, peer);
 	ep->consumed = sim->config.origin.position;
@@ -286,9 +287,10 @@ static void endpoint_bounded(struct endpoint *ep)
 	bool open = s->rx_open && s->sink.kind == COLL_SINK_UNEXP;
 	u64 kept = s->unexp_len + (open ? COLL_DATA_SIZE + s->rx_data.length : 0);
 
-	if (kept > COLL_CREDIT ||
-	    (open && s->sink.unexp + s->sink.left > s->unexp_buf + COLL_UNEXP_SIZE) ||
-	    s->rx_eager - s->rx_returned > COLL_CREDIT)
+	if (kept > s->rx_credit ||
+	    (open && s->sink.unexp + s->sink.left >
+		     s->unexp_buf + coll_unexp_bytes(s->rx_credit)) ||
+	    s->rx_eager - s->rx_returned > s->rx_credit)
 		sim_fail(ep->member->sim, "%llu bytes are in the unexpected buffer",
 			 (unsigned long long)kept);
 	if (s->grants.count >= s->grants.size)
@@ -398,6 +400,31 @@ static void endpoint_fragment(struct endpoint *ep)
 	free(heap);
 }
 
+/* Is there memory for more credit?  In a quarter of the worlds there is never any. */
+static bool endpoint_has_memory(struct endpoint *ep)
+{
+	struct sim *sim = ep->member->sim;
+
+	return rng_mix(sim->config.seed ^ 0x706f6f72) % 4 && rng_once_in(&sim->rng, 4);
+}
+
+/* Give the peer the credit that it should have, as memory allows. */
+static void endpoint_raise_credit(struct endpoint *ep)
+{
+	struct coll_stream *stream = &ep->stream;
+	u32 credit = stream->rx_wanted;
+
+	if (ep->refused || (!credit && !stream->rx_blocked))
+		return;
+	if (ep->member->sim->config.mutation == MUTATION_BLOCKED)
+		return;
+	if (credit > stream->rx_credit && endpoint_has_memory(ep))
+		free(coll_stream_raise_credit(stream, malloc(coll_unexp_bytes(credit)), credit));
+	else if (stream->rx_blocked)
+		coll_stream_refuse_credit(stream);
+	endpoint_bounded(ep);
+}
+
 /**
  * endpoint_receive() - receive some bytes
  * @ep: the receiving end
@@ -416,6 +443,7 @@ bool endpoint_receive(struct endpoint *ep)
 		endpoint_fragment(ep);
 	coll_stream_pause(&ep->stream);
 	coll_engine_deliver_unexpected(ep->stream.engine);
+	endpoint_raise_credit(ep);
 	member_wake_copy(ep->member);
 	return ep->other->first;
 }
@@ -491,7 +519,7 @@ void endpoint_free(struct endpoint *ep)
 		return;
 	while (ep->first)
 		endpoint_pop(ep);
-	free(ep->unexp_buf);
+	free(ep->stream.unexp_buf);
 	free(ep->grants);
 	free(ep);
 }
@@ -526,6 +554,9 @@ void control_send(struct member *from, u32 to, const struct coll_control *contro
 	struct frame *frame;
 	u32 bound;
 
+	if (sim->config.mutation == MUTATION_DROPPED && control->kind == COLL_CONTROL_GRANT &&
+	    !control->position)
+		return;
 	if (sim->cut != COLL_NO_RANK && (sim->cut == to || sim->cut == from->rank))
 		return;
 	if (!queue) {
@@ -567,6 +598,7 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 {
 	struct coll_stream *stream = &endpoint_get(member, control->lane, from)->stream;
 	bool ungranted = member->rank == member->sim->ungranted;
+	int err;
 
 	switch (control->kind) {
 	case COLL_CONTROL_GRANT:
@@ -576,7 +608,11 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 	case COLL_CONTROL_CONSUMED:
 		return coll_stream_consumed(stream, control->position);
 	case COLL_CONTROL_CREDIT:
-		return coll_stream_credited(stream, control->position);
+		return coll_stream_credited(stream, control->position, control->credit_answer);
+	case COLL_CONTROL_BLOCKED:
+		err = coll_stream_blocked(stream, control->position);
+		endpoint_raise_credit(endpoint_get(member, control->lane, from));
+		return err;
 	}
 	fault_control(member, from, control);
 	return 0;

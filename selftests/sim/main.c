@@ -105,6 +105,7 @@ static const struct trial {
 	[MUTATION_LATE]		= { .fault = FAULT_INSTANCE, .scale = SCALE_DEEP },
 	[MUTATION_STEPS]	= { .scale = SCALE_WIDE },
 	[MUTATION_UNGRANTED]	= { .fault = FAULT_UNGRANTED },
+	[MUTATION_DROPPED]	= { .scale = SCALE_DEEP },
 	[MUTATION_BALANCE]	= { .fault = FAULT_COUNTS },
 	[MUTATION_REVOKED]	= { .fault = FAULT_GROUP },
 };

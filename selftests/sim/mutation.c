@@ -32,6 +32,9 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_UNGRANTED]	= "payload that was not granted is accepted",
 	[MUTATION_POSITION]	= "positions of CONSUMED and CREDIT are cut to 32 bits",
 	[MUTATION_INSTANCE]	= "instances of GRANT are cut to 32 bits",
+	[MUTATION_DROPPED]	= "requests that were dropped are not asked for again",
+	[MUTATION_BLOCKED]	= "a sender that lacks credit gets no answer",
+	[MUTATION_LATE_GRANT]	= "what was requested is sent on credit that comes meanwhile",
 	[MUTATION_BALANCE]	= "different counts are taken for equal",
 	[MUTATION_REVOKED]	= "payload that was revoked counts as stored",
 	[MUTATION_SCRATCH_REF]	= "scratch sent by reference counts as freed when it is sent",
@@ -144,6 +147,26 @@ bool __wrap_coll_task_is_granted(const struct coll_task *task, const struct coll
 {
 	return member_of(task->engine)->sim->config.mutation == MUTATION_UNGRANTED ||
 	       __real_coll_task_is_granted(task, data);
+}
+
+int __real_coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer);
+int __wrap_coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer);
+
+int __wrap_coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer)
+{
+	int err = __real_coll_stream_credited(stream, position, answer);
+	struct coll_task *task, *next;
+
+	if (member_of(stream->engine)->sim->config.mutation != MUTATION_LATE_GRANT)
+		return err;
+	list_for_each_entry_safe(task, next, &stream->waiting, tx_node) {
+		if (!task->rts_sent || !task->args.eager)
+			continue;
+		task->rts_sent = false;
+		task->by_grant = false;
+		coll_task_ready(task);
+	}
+	return err;
 }
 
 /* The number of steps, cut to 8 bits. */

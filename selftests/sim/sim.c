@@ -221,7 +221,7 @@ static void endpoint_check(struct sim *sim, const struct endpoint *ep)
 		sim_fail(sim, "rank %u to %u: not idle at the end", ep->member->rank, s->peer);
 	if (s->tx_position != o->rx_position || s->tx_eager != o->rx_eager ||
 	    o->rx_eager != o->rx_consumed + o->unexp_len ||
-	    s->tx_credit != o->rx_returned + COLL_CREDIT)
+	    s->tx_credit != o->rx_returned + o->rx_credit)
 		sim_fail(sim, "rank %u to %u: the ends disagree", ep->member->rank, s->peer);
 }
 

@@ -84,6 +84,9 @@ enum mutation {
 	MUTATION_UNGRANTED,	/* payload that was not granted is accepted */
 	MUTATION_POSITION,	/* positions of CONSUMED and CREDIT are cut to 32 bits */
 	MUTATION_INSTANCE,	/* instances of GRANT are cut to 32 bits */
+	MUTATION_DROPPED,	/* requests that were dropped are not asked for again */
+	MUTATION_BLOCKED,	/* a sender that lacks credit gets no answer */
+	MUTATION_LATE_GRANT,	/* what was requested is sent on credit that comes meanwhile */
 	MUTATION_BALANCE,	/* different counts are taken for equal */
 	MUTATION_REVOKED,	/* payload that was revoked counts as stored */
 	MUTATION_SCRATCH_REF,	/* scratch sent by reference counts as freed when it is sent */
@@ -320,7 +323,6 @@ struct ref {
  * @connect: ready until @up
  * @send: ready if there may be bytes to send
  * @receive: ready if bytes of @other may be in flight
- * @unexp_buf: the unexpected buffer of @stream
  * @grants: memory of the grants of @stream
  */
 struct endpoint {
@@ -338,7 +340,6 @@ struct endpoint {
 	struct actor connect;
 	struct actor send;
 	struct actor receive;
-	u8 *unexp_buf;
 	struct coll_grant *grants;
 };
 

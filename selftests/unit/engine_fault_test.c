@@ -245,10 +245,12 @@ static void test_protocol(void)
 	       coll_stream_consumed(&f->stream[1], 99) == -EPROTO, "a smaller CONSUMED is refused");
 	submit(f, 1, 8192);
 	depart(f, 1);
-	tap_ok(coll_stream_credited(&f->stream[1], f->stream[1].tx_eager + 1) == -EPROTO &&
-	       !coll_stream_credited(&f->stream[1], 64),
+	tap_ok(coll_stream_credited(&f->stream[1], f->stream[1].tx_eager + 1,
+				    COLL_CREDIT_UNASKED) == -EPROTO &&
+	       !coll_stream_credited(&f->stream[1], 64, COLL_CREDIT_UNASKED),
 	       "credit that was not used cannot be returned");
-	tap_ok(coll_stream_credited(&f->stream[1], 63) == -EPROTO, "a smaller CREDIT is refused");
+	tap_ok(coll_stream_credited(&f->stream[1], 63, COLL_CREDIT_UNASKED) == -EPROTO,
+	       "a smaller CREDIT is refused");
 	tap_ok(arrive_credit(f, 1, 1, f->stream[1].tx_eager / COLL_CREDIT_UNIT + 1) == -EPROTO,
 	       "a data frame that returns too much credit is refused");
 	tap_ok(grant(f, 1, COLL_INSTANCE_GROUP, COLL_GRANT_ALL) == -EPROTO,

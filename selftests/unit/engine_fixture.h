@@ -30,7 +30,6 @@ struct fixture {
 	struct coll_task *hash[SLOTS];
 	struct failed_set failed;
 	struct coll_stream stream[PEERS];
-	u8 *unexp_buf[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
 	struct flat send, recv;
 	struct coll_signature signature;	/* of the calls; without a count: none */
@@ -133,6 +132,16 @@ static inline void flat_init(struct flat *flat, u64 length, u8 byte)
 	flat->bytes = memset(malloc(length), byte, length);
 }
 
+/* Change the credit of both ends, which is not in use, without a frame. */
+static inline void fixture_set_credit(struct coll_stream *stream, u32 credit)
+{
+	free(stream->unexp_buf);
+	stream->unexp_buf = malloc(coll_unexp_bytes(credit));
+	stream->tx_credit += (u64)credit - stream->rx_credit;
+	stream->rx_credit = credit;
+	stream->tx_ask = credit == COLL_CREDIT ? COLL_ASK_NEVER : COLL_ASK_MAY;
+}
+
 /* Make an engine, with 1 MiB each for the input (bytes of 1) and the result (bytes of 0x99). */
 static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 {
@@ -150,8 +159,10 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 	};
 	coll_engine_init(&f->engine, f->hash, SLOTS);
 	for (i = 0; i < PEERS; i++) {
-		f->unexp_buf[i] = malloc(COLL_UNEXP_SIZE);
-		coll_stream_init(&f->stream[i], &f->engine, i, f->unexp_buf[i], f->grants[i]);
+		coll_stream_init(&f->stream[i], &f->engine, i,
+				 malloc(coll_unexp_bytes(COLL_CREDIT_FIRST)), f->grants[i],
+				 COLL_GRANTS(SLOTS));
+		fixture_set_credit(&f->stream[i], COLL_CREDIT);
 		coll_engine_connected(&f->engine, &f->stream[i]);
 	}
 	flat_init(&f->send, 1 << 20, 1);
@@ -167,7 +178,7 @@ static inline void fixture_free(struct fixture *f)
 	list_for_each_entry_safe(task, next, &f->engine.active, node)
 		free(task);
 	for (i = 0; i < PEERS; i++)
-		free(f->unexp_buf[i]);
+		free(f->stream[i].unexp_buf);
 	failed_set_free(&f->failed);
 	free(f->send.bytes);
 	free(f->recv.bytes);

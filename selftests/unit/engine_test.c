@@ -173,7 +173,7 @@ static void test_credit(void)
 	const u32 cost = 4096 + COLL_DATA_SIZE, unit = COLL_CREDIT_UNIT;
 	const u32 once = cost / unit;
 	struct fixture *f = fixture_new(0, 2);
-	const u32 most = (COLL_CREDIT - SLOTS * COLL_DATA_SIZE) / cost;
+	const u32 most = (COLL_CREDIT - COLL_CREDIT_KEPT) / cost;
 	struct coll_data data;
 	u32 i, frames = 0;
 	u64 position = 0;
@@ -195,7 +195,8 @@ static void test_credit(void)
 	       "the credit suffices for a request frame of every task");
 	f->kicks[1] = 0;
 	submit(f, 1000, 8192);
-	tap_ok(!coll_stream_credited(&f->stream[1], 2 * cost) && f->kicks[1] && depart(f, 1) == 1 &&
+	tap_ok(!coll_stream_credited(&f->stream[1], 2 * cost, COLL_CREDIT_UNASKED) &&
+	       f->kicks[1] && depart(f, 1) == 1 &&
 	       f->stream[1].tx_position == (most + 1) * 4096,
 	       "returned credit is used by another task");
 	tap_ok(!grant(f, 1, most, COLL_GRANT_ALL) && depart(f, 1) == 1 &&
@@ -205,7 +206,7 @@ static void test_credit(void)
 	tap_ok(f->stream[1].grants.count == 1 && depart(f, 1) == 1 && !f->stream[1].grants.count,
 	       "a grant is removed when its task has sent everything");
 
-	for (i = 0; i <= COLL_CREDIT_UNTOLD / cost; i++)
+	for (i = 0; i <= COLL_CREDIT_UNTOLD(COLL_CREDIT) / cost; i++)
 		arrive_frame(f, 1, i, 0, 0, 4096, EAGER, 2);
 	tap_ok(controls_sent(f, 1, COLL_CONTROL_CREDIT, &position) == 1 &&
 	       position == (i + 1) * cost - once * unit,
@@ -225,12 +226,13 @@ static void test_credit(void)
 	depart(f, 1);
 	tap_ok(!arrive_credit(f, 1, 1, once) && f->stream[1].tx_credit == COLL_CREDIT + once * unit,
 	       "a received data frame adds its credit");
-	tap_ok(!coll_stream_credited(&f->stream[1], unit) &&
+	tap_ok(!coll_stream_credited(&f->stream[1], unit, COLL_CREDIT_UNASKED) &&
 	       f->stream[1].tx_credit == COLL_CREDIT + (once + 1) * unit,
 	       "CREDIT that overtakes a data frame adds to it");
 	f->stream[1].tx_eager += 1 << 20;
 	f->stream[1].tx_credit += 1 << 20;
-	tap_ok(!coll_stream_credited(&f->stream[1], unit) && !arrive_credit(f, 1, 2, 0) &&
+	tap_ok(!coll_stream_credited(&f->stream[1], unit, COLL_CREDIT_UNASKED) &&
+	       !arrive_credit(f, 1, 2, 0) &&
 	       f->stream[1].tx_credit == (1 << 20) + COLL_CREDIT + (once + 1) * unit,
 	       "however far the control frame is ahead");
 	fixture_free(f);
@@ -248,6 +250,230 @@ static void test_credit(void)
 	       "a request frame of a later task is granted when it is submitted");
 	tap_ok(!arrive_frame(f, 1, 0, 0, 0, 4096, 0, 2) && result(f, 4096, 4096, 3),
 	       "a granted frame arrives without credit");
+	fixture_free(f);
+}
+
+/* Return: a rank whose connections have as much credit as at first. */
+static struct fixture *little_credit(void)
+{
+	struct fixture *f = fixture_new(0, 2);
+
+	fixture_set_credit(&f->stream[1], COLL_CREDIT_FIRST);
+	return f;
+}
+
+static void test_first_credit(void)
+{
+	/* Chunks are multiples of a cache line. */
+	const u32 least = (COLL_CREDIT_FIRST - COLL_CREDIT_UNTOLD(COLL_CREDIT_FIRST) -
+			   COLL_CREDIT_KEPT - COLL_DATA_SIZE) & ~63U;
+	struct fixture *f = little_credit();
+	struct coll_data data;
+	u8 *old;
+
+	submit(f, 0, 2 * least);
+	tap_ok(next_header(f, 1, &data) && data.length == least && depart(f, 1) == 1,
+	       "%u bytes are sent on the first credit", least);
+	tap_ok(coll_stream_credited(&f->stream[1], COLL_CREDIT + f->stream[1].tx_eager,
+				    COLL_CREDIT_UNASKED) == -EPROTO,
+	       "there is no more credit than COLL_CREDIT");
+	fixture_free(f);
+
+	f = little_credit();
+	arrive_frame(f, 1, 5, 0, 0, 400, EAGER, 7);
+	tap_ok(!f->engine.credit_wanted, "no credit is wanted for a short early frame");
+	/* In the middle of a frame that is kept */
+	data = (struct coll_data){ .lane = LANE, .flags = EAGER, .length = 800, .instance = 6 };
+	arrive_head(f, 1, &data);
+	arrive_bytes(f, 1, 8, 300);
+	f->controls = 0;
+	old = f->stream[1].unexp_buf;
+	tap_ok(coll_stream_raise_credit(&f->stream[1], malloc(coll_unexp_bytes(32 * 1024)),
+					32 * 1024) == old &&
+	       f->controls == 1 && f->control[0].kind == COLL_CONTROL_CREDIT &&
+	       f->control[0].position == 30 * 1024 && !f->control[0].credit_answer,
+	       "the peer is told of the credit");
+	memset(old, 0, coll_unexp_bytes(COLL_CREDIT_FIRST));
+	free(old);
+	arrive_bytes(f, 1, 8, 500);
+	tap_ok(f->stream[1].unexp_len == 1200 + 2 * COLL_DATA_SIZE &&
+	       f->stream[1].unexp_buf[COLL_DATA_SIZE] == 7 &&
+	       f->stream[1].unexp_buf[400 + 2 * COLL_DATA_SIZE] == 8 &&
+	       f->stream[1].unexp_buf[400 + 2 * COLL_DATA_SIZE + 799] == 8,
+	       "early frames move to the larger buffer, and one that has arrived in part");
+	tap_ok(!arrive_frame(f, 1, 9, 0, 0, 8192, EAGER, 2) &&
+	       f->stream[1].rx_wanted == 64 * 1024, "more may come, and more credit is wanted");
+	fixture_free(f);
+}
+
+/* Return: true if BLOCKED was sent @times in all, the last time for a frame of @len bytes. */
+static bool blocked(const struct fixture *f, u32 times, u32 len)
+{
+	u64 position = 0;
+
+	return controls_sent(f, 1, COLL_CONTROL_BLOCKED, &position) == times &&
+	       position == f->stream[1].tx_eager + len + COLL_DATA_SIZE + COLL_CREDIT_KEPT;
+}
+
+/* Return: true if the next frame is a request for a grant, which is sent. */
+static bool requests(struct fixture *f)
+{
+	struct coll_data data;
+	struct coll_out out;
+
+	if (!next_header(f, 1, &data) || data.flags != (EAGER | COLL_DATA_REQUEST))
+		return false;
+	coll_stream_next(&f->stream[1], &out);
+	coll_stream_sent(&f->stream[1], out.len);
+	return true;
+}
+
+/* Return: true if the next frame has @len bytes of payload and is eager; it is sent. */
+static bool sends_eager(struct fixture *f, u32 len)
+{
+	struct coll_data data;
+
+	return next_header(f, 1, &data) && data.flags == EAGER && data.length == len &&
+	       depart(f, 1);
+}
+
+static void test_blocked(void)
+{
+	const u32 len = 4096, cost = len + COLL_DATA_SIZE;
+	struct fixture *f = little_credit();
+	struct coll_stream *stream = &f->stream[1];
+	u64 credit;
+
+	submit(f, 0, 2 * len);
+	submit(f, 1, 2 * len);
+	tap_ok(!depart(f, 1) && !depart(f, 1) && blocked(f, 1, len),
+	       "one BLOCKED is sent if credit does not suffice");
+	credit = cost + COLL_CREDIT_KEPT - COLL_CREDIT_FIRST;
+	tap_ok(!coll_stream_credited(stream, credit, COLL_CREDIT_RAISED) &&
+	       depart(f, 1) == 1 && blocked(f, 2, len),
+	       "one frame is sent on the new credit, and the next one is asked for");
+	credit += cost;
+	tap_ok(!coll_stream_credited(stream, credit, COLL_CREDIT_UNASKED) && sends_eager(f, len),
+	       "credit that comes meanwhile is used");
+	submit(f, 2, 2 * len);
+	submit(f, 3, 2 * len);
+	tap_ok(!depart(f, 1) && !coll_stream_credited(stream, credit, COLL_CREDIT_REFUSED) &&
+	       requests(f) && requests(f) && !depart(f, 1) &&
+	       controls_sent(f, 1, COLL_CONTROL_BLOCKED, NULL) == 2,
+	       "a peer that refuses is sent requests");
+	credit += 100 * 1024;
+	tap_ok(!coll_stream_credited(stream, credit, COLL_CREDIT_UNASKED) && !depart(f, 1) &&
+	       !grant(f, 1, 2, 0) && requests(f) && !depart(f, 1),
+	       "a request is repeated, if the peer asks for that, whatever credit there is now");
+	tap_ok(!grant(f, 1, 0, 0) && !grant(f, 1, 7, 0) && !depart(f, 1),
+	       "but only if there was one");
+	tap_ok(coll_stream_credited(stream, credit, COLL_CREDIT_RAISED) == -EPROTO,
+	       "an answer that was not asked for is refused");
+	fixture_free(f);
+
+	f = little_credit();
+	stream = &f->stream[1];
+	submit(f, 0, 2 * len);
+	submit(f, 1, 2 * len);
+	tap_ok(!depart(f, 1) && !coll_stream_credited(stream, 8192, COLL_CREDIT_MOST) &&
+	       sends_eager(f, len), "a frame is sent on the most credit there is");
+	submit(f, 2, 2 * len);
+	tap_ok(requests(f) && controls_sent(f, 1, COLL_CONTROL_BLOCKED, NULL) == 1,
+	       "a peer that gives no more is not asked again");
+	fixture_free(f);
+}
+
+/* Return: true if the last control frame answers BLOCKED with @answer, and all of @credit. */
+static bool answered(const struct fixture *f, u8 answer, u32 credit)
+{
+	const struct coll_control *last = &f->control[f->controls - 1];
+
+	return f->controls && last->kind == COLL_CONTROL_CREDIT && last->credit_answer == answer &&
+	       last->position == credit - COLL_CREDIT_FIRST && f->stream[1].rx_credit == credit;
+}
+
+/* Raise the credit as the owner of the stream does. */
+static void raise_credit(struct fixture *f)
+{
+	u32 credit = f->stream[1].rx_wanted;
+
+	free(coll_stream_raise_credit(&f->stream[1], malloc(coll_unexp_bytes(credit)), credit));
+}
+
+static void test_blocked_peer(void)
+{
+	const u32 most = COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE + COLL_CREDIT_KEPT;
+	struct fixture *f = little_credit();
+	struct coll_stream *stream = &f->stream[1];
+	u32 i;
+
+	tap_ok(!coll_stream_blocked(stream, 100) && f->engine.credit_wanted &&
+	       stream->rx_wanted == 2 * COLL_CREDIT_FIRST && !f->controls,
+	       "a peer that is blocked should have twice the credit");
+	tap_ok(coll_stream_blocked(stream, 100) == -EPROTO, "it waits for the answer");
+	coll_stream_refuse_credit(stream);
+	tap_ok(answered(f, COLL_CREDIT_REFUSED, COLL_CREDIT_FIRST) && !stream->rx_wanted,
+	       "it is told that there is no memory");
+	tap_ok(coll_stream_blocked(stream, COLL_CREDIT_FIRST + most + 1) == -EPROTO &&
+	       coll_stream_blocked(stream, ~0ULL) == -EPROTO && !stream->rx_wanted,
+	       "no peer wants more than one frame");
+	tap_ok(!coll_stream_blocked(stream, COLL_CREDIT_FIRST + most) &&
+	       stream->rx_wanted == 64 * 1024, "but a peer gets credit for that");
+	raise_credit(f);
+	tap_ok(answered(f, COLL_CREDIT_RAISED, 64 * 1024), "and is told so");
+	coll_stream_blocked(stream, 0);
+	raise_credit(f);
+	tap_ok(answered(f, COLL_CREDIT_MOST, COLL_CREDIT), "it is told if that is the most");
+	f->controls = 0;
+	coll_stream_blocked(stream, COLL_CREDIT + most);
+	coll_stream_refuse_credit(stream);
+	tap_ok(answered(f, COLL_CREDIT_MOST, COLL_CREDIT) && f->controls == 1,
+	       "and again if it asks again");
+	fixture_free(f);
+
+	f = little_credit();
+	stream = &f->stream[1];
+	for (i = 0; !f->controls; i++) {
+		submit(f, i, 2 * 64);
+		arrive_frame(f, 1, i, 0, 0, 64, EAGER, 2);
+	}
+	tap_ok(f->control[0].kind == COLL_CONTROL_CREDIT && !f->control[0].credit_answer &&
+	       stream->rx_wanted == 2 * COLL_CREDIT_FIRST,
+	       "credit that comes back in a frame of its own should be more");
+	fixture_free(f);
+}
+
+static void test_dropped_requests(void)
+{
+	const u32 most = (COLL_CREDIT_FIRST - COLL_CREDIT_KEPT / 2) / COLL_DATA_SIZE;
+	struct fixture *f = little_credit();
+	u64 position = 1;
+	u32 i, credits;
+	bool good = true;
+
+	for (i = 0; i < most; i++)
+		good &= !arrive_frame(f, 1, coll_instance_keyed(i), 0, 0, 0,
+				      EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(good && f->stream[1].unexp_len == most * COLL_DATA_SIZE && !f->controls,
+	       "%u early requests are kept", most);
+	for (; i < 3 * most && f->controls < 60; i++)
+		good &= !arrive_frame(f, 1, coll_instance_keyed(i), 0, 0, 0,
+				      EAGER | COLL_DATA_REQUEST, 0);
+	credits = controls_sent(f, 1, COLL_CONTROL_CREDIT, &position);
+	tap_ok(good && f->stream[1].unexp_len == most * COLL_DATA_SIZE && credits == i - most &&
+	       position == credits * COLL_DATA_SIZE, "others are dropped, and return their credit");
+	f->controls = 0;
+	submit(f, coll_instance_keyed(most + 1), 8192);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, &position) == 1 && !position,
+	       "the sender is asked to repeat its request when the run starts");
+	f->controls = 0;
+	arrive_frame(f, 1, coll_instance_keyed(most + 1), 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, &position) == 1 &&
+	       position == COLL_GRANT_ALL, "and gets its grant");
+	f->controls = 0;
+	submit(f, coll_instance_keyed(0), 8192);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_GRANT, &position) == 2 &&
+	       position == COLL_GRANT_ALL, "so does one whose request was kept");
 	fixture_free(f);
 }
 
@@ -568,6 +794,10 @@ int main(void)
 	test_eager();
 	test_unexpected();
 	test_credit();
+	test_first_credit();
+	test_blocked();
+	test_blocked_peer();
+	test_dropped_requests();
 	test_barrier();
 	test_instances();
 	test_failed();

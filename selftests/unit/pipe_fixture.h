@@ -65,8 +65,20 @@ static void pipe_open(struct coll_pipe *pipe, u32 size, u32 at)
 	pipe->tail_seen = at;
 }
 
+/* Let a pipe grow, if it has space to say so. */
+static bool pipe_grow(struct coll_pipe *pipe, u32 size)
+{
+	void *ring = malloc(size);
+
+	if (coll_pipe_grow(pipe, ring, size))
+		return true;
+	free(ring);
+	return false;
+}
+
 static void pipe_free(struct coll_pipe *pipe)
 {
+	free(pipe->old_ring);
 	free(pipe->ring);
 }
 

@@ -67,6 +67,8 @@ static int drain(struct coll_pipe *pipe, u32 step, u32 *events)
 		const u8 *ptr;
 		u32 n;
 
+		if (!record)
+			break;
 		if (record->kind == COLL_PIPE_REFERENCE) {
 			struct coll_reference *reference = coll_pipe_reference(record);
 			size_t piece;
@@ -259,6 +261,52 @@ static void test_revoke(void)
 	tap_ok(right, "revoke: ready, being read, revoked, consumed; by owner");
 }
 
+static void test_grow(void)
+{
+	struct coll_pipe pipe;
+	int mine, other;
+	u32 events;
+
+	right = true;
+	for_each_start(at) {
+		pipe_open(&pipe, SIZE, at);
+		check(pipe_grow(&pipe, 4 * SIZE) && drain(&pipe, 7, &events) == 0 && !events);
+		check(put_bytes_of(&pipe, 0, 2 * SIZE) == 2 * SIZE);
+		check(drain(&pipe, 7, &events) == 2 * SIZE);
+		pipe_free(&pipe);
+
+		/* What is in the old ring is read, and revoked, as before. */
+		pipe_open(&pipe, SIZE, at);
+		put_reference_of(&pipe, 24, 100, 100, &mine);
+		check(pipe_grow(&pipe, 4 * SIZE));
+		put_reference_of(&pipe, 0, 100, 200, &other);
+		put_reference_of(&pipe, 0, 100, 300, &mine);
+		coll_pipe_next(&pipe);
+		coll_pipe_consume(&pipe, 24);
+		check(coll_reference_begin(front(&pipe)) && coll_pipe_revoke(&pipe, &mine));
+		check(coll_pipe_is_read(&pipe) && !coll_reference_end(front(&pipe)));
+		check(!coll_pipe_is_read(&pipe) && coll_pipe_consume(&pipe, 100));
+		check(coll_reference_begin(front(&pipe)) && coll_reference_end(front(&pipe)));
+		check(coll_pipe_consume(&pipe, 100) && pipe.consumed == 200);
+		check(!coll_reference_begin(front(&pipe)) && coll_pipe_consume(&pipe, 100));
+		pipe_free(&pipe);
+
+		/* A full ring has no space for the record; a writer that waits gets its event. */
+		pipe_open(&pipe, SIZE, at);
+		check(put_bytes_of(&pipe, 0, SIZE - 8) == SIZE - 8);
+		check(put_bytes_of(&pipe, 0, 100) == -EAGAIN && !pipe_grow(&pipe, 4 * SIZE));
+		check(drain(&pipe, SIZE, &events) == SIZE - 8 && events == 1);
+		check(pipe_grow(&pipe, 4 * SIZE) && put_bytes_of(&pipe, 0, 2 * SIZE) == 2 * SIZE);
+		while (put_bytes_of(&pipe, 0, SIZE) > 0)
+			;
+		coll_pipe_next(&pipe);
+		check(coll_pipe_bytes(&pipe, &events) && !coll_pipe_consume(&pipe, SIZE));
+		check(coll_pipe_consume(&pipe, SIZE));
+		pipe_free(&pipe);
+	}
+	tap_ok(right, "a pipe grows: what is in the old ring comes first");
+}
+
 static void test_end(void)
 {
 	static const int errors[] = { 0, -ECONNRESET, -1, -4095 };
@@ -323,7 +371,7 @@ static void test_reader_gone(void)
 
 int main(void)
 {
-	tap_plan(9);
+	tap_plan(10);
 	memory_init(&memory);
 	test_wrap();
 	test_pad();
@@ -331,6 +379,7 @@ int main(void)
 	test_partial();
 	test_positions();
 	test_revoke();
+	test_grow();
 	test_end();
 	test_reader_gone();
 	return tap_exit();

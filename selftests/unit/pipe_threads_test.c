@@ -239,6 +239,8 @@ static void *writer(void *arg)
 		u32 payload = below(&rng, 4) ? 1 + below(&rng, below(&rng, 4) ? 100 : 1000) : 0;
 		struct slot *slot = get_slot(run, &rng);
 
+		if (!run->pipe.old_ring && !below(&rng, 64))
+			pipe_grow(&run->pipe, 4 * run->pipe.size);
 		if (!slot || !put_all(run, &rng, slot, head, payload, !below(&rng, 4)))
 			break;
 		if (!below(&rng, 6))
@@ -394,7 +396,7 @@ static const char *run_rounds(u32 rounds)
 static const struct pipe_env_weak weak[] = {
 	WEAKEN("pipe_publish", "&pipe->head"),
 	WEAKEN("coll_pipe_next", "&pipe->head"),
-	WEAKEN("pipe_release", "&pipe->tail"),
+	WEAKEN("pipe_advance", "&pipe->tail"),
 	WEAKEN("pipe_space", "&pipe->tail"),
 	WEAKEN("coll_pipe_revoke", "&pipe->tail"),
 	WEAKEN("coll_pipe_is_read", "&pipe->tail"),

@@ -94,6 +94,8 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 		return !memcmp(&a->query, &b->query, sizeof(a->query));
 	case COLL_CONTROL_ANSWER:
 		return !memcmp(&a->answer, &b->answer, sizeof(a->answer));
+	case COLL_CONTROL_CREDIT:
+		return a->credit_answer == b->credit_answer;
 	}
 	return true;
 }
@@ -132,6 +134,8 @@ static bool control_valid(const struct coll_control *c)
 		return c->answer.origin < COLLECTIVE_RANKS_MAX &&
 		       c->answer.rank < COLLECTIVE_RANKS_MAX &&
 		       c->answer.part < COLL_ANSWER_PARTS;
+	case COLL_CONTROL_CREDIT:
+		return c->credit_answer < COLL_CREDIT_ANSWERS;
 	}
 	return true;
 }
@@ -189,6 +193,8 @@ static void test_round_trips(void)
 			plain.signature = announce.signature;
 		if (kind == COLL_CONTROL_GRANT)
 			plain.digest = 0x0123456789abcdefULL;
+		if (kind == COLL_CONTROL_CREDIT)
+			plain.credit_answer = COLL_CREDIT_MOST;
 		if (kind == COLL_CONTROL_MISMATCH_CALL)
 			plain = mismatch_call;
 		if (kind == COLL_CONTROL_QUERY)
@@ -461,6 +467,9 @@ static void test_ranges(void)
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 4096, 0, 0);
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, COLLECTIVE_RANKS_MAX, 0);
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANKS_MAX);
+	c = (struct coll_control){ .kind = COLL_CONTROL_CREDIT, .credit_answer = COLL_CREDIT_ANSWERS };
+	coll_wire_put_control(wire, &c, INCARNATION);
+	passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
 	tap_ok(passed, "a control frame out of range is refused");
 
 	d.length = COLL_DATA_MAX + 1;
@@ -573,6 +582,7 @@ static void test_reserved(void)
 	const u8 unused_from[COLL_CONTROL_KINDS] = {
 		[COLL_CONTROL_ABORT] = 40,
 		[COLL_CONTROL_GRANT] = 32,
+		[COLL_CONTROL_CREDIT] = 25,
 		[COLL_CONTROL_PING] = 32,
 		[COLL_CONTROL_PONG] = 32,
 		[COLL_CONTROL_QUERY] = 28,

@@ -104,9 +104,17 @@ struct coll_task_args {
 	void *user;
 };
 
-/* Size of an unexpected buffer in bytes, and number of its hash buckets: see unexpected.c. */
-#define COLL_UNEXP_SIZE		(COLL_CREDIT + COLL_CREDIT / 8)
+/* Number of hash buckets of an unexpected buffer: see unexpected.c. */
 #define COLL_UNEXP_HASH		64
+
+/**
+ * coll_unexp_bytes() - size of an unexpected buffer
+ * @credit: credit of the peer
+ */
+static inline u32 coll_unexp_bytes(u32 credit)
+{
+	return credit + credit / 8;
+}
 
 /* Number of streams that may read the memory of one task at a time. */
 #define COLL_ZC_REFS	8
@@ -151,7 +159,9 @@ struct coll_peer_run {
  *	has at most one, so this is below the number of ranks
  * @granted: true if the sender of the current run is granted all of it
  * @run_started: true if frames of the current run may be received
- * @rts_sent: true if the receiver of the current outgoing run was asked for a grant
+ * @by_grant: true if the rest of the current outgoing run is sent on a grant only, whatever
+ *	credit comes: see struct coll_stream
+ * @rts_sent: true if the receiver of that run was asked for the grant
  * @mismatched: true if a peer called something else, or has revoked payload or withdrawn memory of
  *	this task; the task will be aborted, and no more of it is received or sent
  * @exposed: true if other ranks may read the input and the result
@@ -208,6 +218,7 @@ struct coll_task {
 	u32 open_frames;
 	bool granted;
 	bool run_started;
+	bool by_grant;
 	bool rts_sent;
 	bool mismatched;
 	bool exposed;
@@ -276,6 +287,7 @@ struct coll_engine_stats {
  * @incarnation: incarnation of the group, in every frame
  * @next: lowest instance without a key that was not submitted yet
  * @failed: true if the group has failed: no more operations are expected
+ * @credit_wanted: true if some stream has @rx_wanted or @rx_blocked
  * @now: latest time that coll_engine_tick() was given; ns
  * @hash: tasks, by the hash of their instance
  * @nhash: number of buckets, a power of two; also the number of tasks a rank may have in
@@ -299,6 +311,7 @@ struct coll_engine {
 	u32 incarnation;
 	u64 next;
 	bool failed;
+	bool credit_wanted;
 	u64 now;
 	struct coll_task **hash;
 	u32 nhash;
@@ -309,6 +322,14 @@ struct coll_engine {
 	struct list_head unexp_ready;
 	struct list_head streams;
 	struct coll_engine_stats stats;
+};
+
+/* What is known about more credit of the peer. */
+enum coll_ask {
+	COLL_ASK_MAY,		/* the peer may be asked by BLOCKED */
+	COLL_ASK_SENT,		/* it was asked, and has not answered */
+	COLL_ASK_REFUSED,	/* it has refused: what waits for credit now is sent on grants */
+	COLL_ASK_NEVER,		/* it gives no more */
 };
 
 /**
@@ -339,6 +360,7 @@ struct coll_engine {
  * @tx_eager: eager bytes sent so far, headers included
  * @tx_credit: upper limit of @tx_eager
  * @tx_credited: bytes of credit that came back in control frames so far
+ * @tx_ask: enum coll_ask
  * @tx_stalls: times that a task had bytes to send, and neither a grant nor credit
  * @grants: grants that the peer has given
  * @rx_hdr: header of the frame that is being received
@@ -352,13 +374,27 @@ struct coll_engine {
  * @rx_eager: eager bytes received so far, headers included
  * @rx_consumed: part of @rx_eager that is consumed
  * @rx_returned: part of @rx_consumed that was returned to the peer as credit
- * @rx_credited: part of @rx_returned that control frames carried
- * @unexp_buf: unexpected buffer: eager frames that came before their turn; COLL_UNEXP_SIZE
- *	bytes
+ * @rx_credited: credit that control frames carried: part of @rx_returned, and increases of
+ *	@rx_credit
+ * @rx_credit: credit that the peer has, with what it has used
+ * @rx_wanted: credit that the peer should have, because it has used much of it or asks for more;
+ *	0: no more.  The owner may call coll_stream_raise_credit()
+ * @rx_blocked: true if the peer has asked for more credit.  The owner must call
+ *	coll_stream_raise_credit() or coll_stream_refuse_credit()
+ * @requests_dropped: true if requests came too early and were not kept; their senders are asked for
+ *	them again
+ * @unexp_buf: unexpected buffer: eager frames that came before their turn;
+ *	coll_unexp_bytes() of @rx_credit
  * @unexp_len: bytes of the frames in it
  * @unexp_end: offset of the next frame
  * @unexp_head: by hash of the instance: offset of the first frame plus one; 0: none
  * @unexp_tail: likewise, the last frame
+ *
+ * What a task sends to a peer goes on credit or on a grant.  After the first request for a grant
+ * the rest of the run goes on the grant: a grant that came for a run that had left would be taken
+ * for the next use of its key.  So a sender without enough credit first learns whether there is
+ * more.  It sends BLOCKED, which the peer always answers by CREDIT, with more credit or not.  At
+ * most one BLOCKED is unanswered, so a peer that sends a second one breaks the protocol.
  */
 struct coll_stream {
 	struct coll_engine *engine;
@@ -387,6 +423,7 @@ struct coll_stream {
 	u64 tx_eager;
 	u64 tx_credit;
 	u64 tx_credited;
+	u8 tx_ask;
 	u64 tx_stalls;
 	struct coll_grants grants;
 
@@ -402,6 +439,10 @@ struct coll_stream {
 	u64 rx_consumed;
 	u64 rx_returned;
 	u64 rx_credited;
+	u32 rx_credit;
+	u32 rx_wanted;
+	bool rx_blocked;
+	bool requests_dropped;
 	u8 *unexp_buf;
 	u32 unexp_len;
 	u32 unexp_end;
@@ -453,11 +494,14 @@ static inline int coll_engine_submit(struct coll_engine *engine, struct coll_tas
 }
 
 /* stream_tx.c and stream_rx.c */
-void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
-		      u32 peer, u8 *unexp_buf, struct coll_grant *grants);
+void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine, u32 peer,
+		      u8 *unexp_buf, struct coll_grant *grants, u32 ngrants);
+int coll_stream_blocked(struct coll_stream *stream, u64 position);
+u8 *coll_stream_raise_credit(struct coll_stream *stream, u8 *buf, u32 credit);
+void coll_stream_refuse_credit(struct coll_stream *stream);
 int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64 digest);
 int coll_stream_consumed(struct coll_stream *stream, u64 position);
-int coll_stream_credited(struct coll_stream *stream, u64 position);
+int coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer);
 void coll_stream_release(struct coll_stream *stream);
 bool coll_stream_next(struct coll_stream *stream, struct coll_out *out);
 void coll_stream_sent(struct coll_stream *stream, u32 len);

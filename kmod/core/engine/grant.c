@@ -53,6 +53,36 @@ int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 d
 }
 
 /**
+ * coll_grants_room() - number of grants that may be added
+ * @grants: the table
+ */
+u32 coll_grants_room(const struct coll_grants *grants)
+{
+	return grants->size - 1 - grants->count;
+}
+
+/**
+ * coll_grants_move() - give a table other memory
+ * @grants: the table
+ * @entry: zeroed entries
+ * @size: number of these entries; a power of two, larger than the number of grants
+ *
+ * Return: the old entries.
+ */
+struct coll_grant *coll_grants_move(struct coll_grants *grants, struct coll_grant *entry, u32 size)
+{
+	struct coll_grants old = *grants;
+	u32 i;
+
+	grants->entry = entry;
+	grants->size = size;
+	for (i = 0; i < old.size; i++)
+		if (old.entry[i].instance)
+			*grant_find(grants, old.entry[i].instance - 1) = old.entry[i];
+	return old.entry;
+}
+
+/**
  * coll_grants_drop() - remove a grant
  * @grants: the table
  * @instance: instance of the operation; there need not be a grant

@@ -2,8 +2,9 @@
 /*
  * Grants: how much of an operation a peer can receive.
  *
- * A table of fixed size, searched by instance.  An entry exists from the first grant until the
- * run that it covers is sent, or until the operation has failed.
+ * A table, searched by instance.  An entry exists from the first grant until the run that it covers
+ * is sent, or until the operation has failed.  The owner of the stream makes the table larger, up
+ * to COLL_GRANTS() entries, before it passes on more grants than there is room for.
  */
 #ifndef COLL_GRANT_H
 #define COLL_GRANT_H
@@ -37,11 +38,16 @@ struct coll_grants {
 	u32 count;
 };
 
-/* Size of the table: entries for @n operations, and for as many failed ones. */
-#define COLL_GRANTS(n)	(2 * (n) < 16 ? 16U : 2U * (n))
+/* First number of entries of the table. */
+#define COLL_GRANTS_FIRST	16U
+
+/* Most entries of the table: for @n operations, and for as many failed ones. */
+#define COLL_GRANTS(n)	(2 * (n) < COLL_GRANTS_FIRST ? COLL_GRANTS_FIRST : 2U * (n))
 
 const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 instance);
 int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 digest);
+u32 coll_grants_room(const struct coll_grants *grants);
+struct coll_grant *coll_grants_move(struct coll_grants *grants, struct coll_grant *entry, u32 size);
 void coll_grants_drop(struct coll_grants *grants, u64 instance);
 
 #endif /* COLL_GRANT_H */

@@ -11,12 +11,13 @@
 #include <linux/collective.h>
 
 /* Return credit in a control frame, because a data frame may not follow soon. */
-static void stream_send_credit(struct coll_stream *stream)
+static void stream_send_credit(struct coll_stream *stream, u8 answer)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_control control = {
 		.kind = COLL_CONTROL_CREDIT,
 		.lane = engine->lane,
+		.credit_answer = answer,
 	};
 
 	stream->rx_credited += stream->rx_consumed - stream->rx_returned;
@@ -26,16 +27,127 @@ static void stream_send_credit(struct coll_stream *stream)
 }
 
 /*
+ * Requests must always find credit, because the operation of one of them may be the next that this
+ * rank submits.  So one that comes early, and would use up what the peer keeps for requests, is
+ * dropped: its credit goes back, and the peer is asked to repeat it when its run starts.  Data
+ * frames leave COLL_CREDIT_KEPT bytes of credit, and requests that are kept half of that.
+ */
+static bool stream_drops_request(struct coll_stream *stream, const struct coll_data *data)
+{
+	u32 most = stream->rx_credit - COLL_CREDIT_KEPT / 2;
+
+	if (!(data->flags & COLL_DATA_REQUEST))
+		return false;
+	if (stream->rx_eager - stream->rx_returned > most &&
+	    stream->rx_consumed != stream->rx_returned)
+		stream_send_credit(stream, COLL_CREDIT_UNASKED);
+	if (stream->rx_eager - stream->rx_returned <= most)
+		return false;
+	stream->requests_dropped = true;
+	stream->engine->credit_wanted = true;
+	stream->rx_wanted = max(stream->rx_wanted, min(2 * stream->rx_credit, COLL_CREDIT));
+	return true;
+}
+
+/*
+ * Early frames should not need more than a quarter of the credit: @len bytes.  Whatever a peer
+ * sends, it gets COLL_CREDIT at most.
+ */
+static void stream_want_credit(struct coll_stream *stream, u64 len)
+{
+	u32 wanted = stream->rx_credit;
+
+	while (wanted < COLL_CREDIT && wanted / 4 < len)
+		wanted *= 2;
+	if (wanted == stream->rx_credit)
+		return;
+	stream->rx_wanted = max(stream->rx_wanted, wanted);
+	stream->engine->credit_wanted = true;
+}
+
+/*
  * An eager frame is consumed.  The next data frame returns its credit, unless much credit is
- * owed. The credit of a request is returned at once, because the part reserved for requests must
- * not shrink.
+ * owed; so there should be enough of it to owe a unit of what data frames return.  The credit of a
+ * request is returned at once, because others may wait for it.
  */
 static void stream_return_credit(struct coll_stream *stream, const struct coll_data *data)
 {
+	u32 untold = COLL_CREDIT_UNTOLD(stream->rx_credit);
+	bool request = data->flags & COLL_DATA_REQUEST;
+
 	stream->rx_consumed += coll_eager_cost(data->length);
-	if (stream->rx_consumed - stream->rx_returned >= COLL_CREDIT_UNTOLD ||
-	    data->flags & COLL_DATA_REQUEST)
-		stream_send_credit(stream);
+	if (stream->rx_consumed - stream->rx_returned < untold && !request)
+		return;
+	stream_send_credit(stream, COLL_CREDIT_UNASKED);
+	if (untold <= COLL_CREDIT_UNIT && !request)
+		stream_want_credit(stream, stream->rx_credit / 4 + 1);
+}
+
+/* A sender asks for so much at most beyond its credit: for one frame. */
+#define STREAM_BLOCKED_MOST	(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE + COLL_CREDIT_KEPT)
+
+/**
+ * coll_stream_blocked() - the peer has sent BLOCKED
+ * @stream: the stream
+ * @position: eager bytes, headers included, up to which it wants credit
+ *
+ * It should have twice the credit at least, so that it seldom asks.
+ *
+ * Return: 0, or -EPROTO if it has not had the answer to the one before, or wants too much.
+ */
+int coll_stream_blocked(struct coll_stream *stream, u64 position)
+{
+	u64 limit = stream->rx_returned + stream->rx_credit;
+	u32 wanted = stream->rx_credit;
+
+	if (stream->rx_blocked || (position > limit && position - limit > STREAM_BLOCKED_MOST))
+		return -EPROTO;
+	do {
+		wanted = min(2 * wanted, COLL_CREDIT);
+	} while (wanted < COLL_CREDIT && stream->rx_consumed + wanted < position);
+	stream->rx_blocked = true;
+	stream->rx_wanted = max(stream->rx_wanted, wanted);
+	stream->engine->credit_wanted = true;
+	return 0;
+}
+
+/* Answer a BLOCKED, if there is one, with all the credit that can be given. */
+static void stream_answer(struct coll_stream *stream, u8 answer)
+{
+	if (!stream->rx_blocked)
+		answer = COLL_CREDIT_UNASKED;
+	else if (stream->rx_credit == COLL_CREDIT)
+		answer = COLL_CREDIT_MOST;
+	stream->rx_blocked = false;
+	stream->rx_wanted = 0;
+	stream_send_credit(stream, answer);
+}
+
+/**
+ * coll_stream_raise_credit() - give the peer more credit
+ * @stream: the stream
+ * @buf: coll_unexp_bytes(@credit)
+ * @credit: the new credit, more than before and at most COLL_CREDIT; a power of two
+ *
+ * Return: the old unexpected buffer.
+ */
+u8 *coll_stream_raise_credit(struct coll_stream *stream, u8 *buf, u32 credit)
+{
+	u8 *old = coll_unexp_move(stream, buf);
+
+	stream->rx_credited += credit - stream->rx_credit;
+	stream->rx_credit = credit;
+	stream_answer(stream, COLL_CREDIT_RAISED);
+	return old;
+}
+
+/**
+ * coll_stream_refuse_credit() - give a peer that has asked for it no more credit
+ * @stream: the stream
+ */
+void coll_stream_refuse_credit(struct coll_stream *stream)
+{
+	stream_answer(stream, COLL_CREDIT_REFUSED);
 }
 
 /**
@@ -120,7 +232,7 @@ static int stream_open_rx_frame(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_data *data = &stream->rx_data;
-	bool early;
+	bool early, dropped;
 	int err = 0;
 
 	if (coll_wire_get_data(stream->rx_hdr, data, engine->incarnation) ||
@@ -130,11 +242,13 @@ static int stream_open_rx_frame(struct coll_stream *stream)
 
 	if (data->flags & COLL_DATA_EAGER) {
 		stream->rx_eager += coll_eager_cost(data->length);
-		if (stream->rx_eager - stream->rx_returned > COLL_CREDIT)
+		if (stream->rx_eager - stream->rx_returned > stream->rx_credit)
 			return -EPROTO;
 	}
 
-	early = stream_is_early(stream, data) || stream_is_behind(stream, data);
+	early = stream_is_early(stream, data);
+	dropped = early && stream_drops_request(stream, data);
+	early |= stream_is_behind(stream, data);
 	if (early && (!(data->flags & COLL_DATA_EAGER) ||
 		      data->instance == COLL_INSTANCE_GROUP))
 		return -EPROTO;
@@ -149,7 +263,7 @@ static int stream_open_rx_frame(struct coll_stream *stream)
 	stream->rx_hdr_len = 0;
 	stream->sink = (struct coll_sink){ .left = data->length };
 
-	if (early) {
+	if (early && !dropped) {
 		stream->sink.kind = COLL_SINK_UNEXP;
 		stream->sink.unexp = coll_unexp_room(stream, data->length);
 		return 0;
@@ -203,6 +317,7 @@ static void stream_close_rx_frame(struct coll_stream *stream)
 
 	if (stream->sink.kind == COLL_SINK_UNEXP) {
 		coll_unexp_add(stream, &data);
+		stream_want_credit(stream, stream->unexp_len);
 		stream_unexp_added(stream, &data);
 		return;
 	}

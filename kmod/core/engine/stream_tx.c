@@ -15,24 +15,30 @@
  */
 static_assert(COLL_CREDIT / COLL_CREDIT_UNIT <= U8_MAX);
 
+/* Something is left for data frames, and for a request behind those that are kept. */
+static_assert(COLL_CREDIT_FIRST - COLL_CREDIT_UNTOLD(COLL_CREDIT_FIRST) > COLL_CREDIT_KEPT);
+static_assert(COLL_CREDIT_KEPT / 2 >= COLL_DATA_SIZE);
+
 /**
  * coll_stream_init() - initialise a stream in zeroed memory
  * @stream: the stream
  * @engine: engine of the lane
  * @peer: rank at the other end
- * @unexp_buf: COLL_UNEXP_SIZE bytes
- * @grants: COLL_GRANTS(engine->nhash) zeroed entries
+ * @unexp_buf: coll_unexp_bytes(COLL_CREDIT_FIRST)
+ * @grants: zeroed entries
+ * @ngrants: number of these entries: see coll_grants_move()
  */
-void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine,
-		      u32 peer, u8 *unexp_buf, struct coll_grant *grants)
+void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine, u32 peer,
+		      u8 *unexp_buf, struct coll_grant *grants, u32 ngrants)
 {
 	stream->engine = engine;
 	stream->peer = peer;
 	stream->lease = ~0ULL;
-	stream->tx_credit = COLL_CREDIT;
+	stream->tx_credit = COLL_CREDIT_FIRST;
+	stream->rx_credit = COLL_CREDIT_FIRST;
 	stream->unexp_buf = unexp_buf;
 	stream->grants.entry = grants;
-	stream->grants.size = COLL_GRANTS(engine->nhash);
+	stream->grants.size = ngrants;
 	INIT_LIST_HEAD(&stream->sending);
 	INIT_LIST_HEAD(&stream->waiting);
 	INIT_LIST_HEAD(&stream->starving);
@@ -95,21 +101,27 @@ static u8 stream_piggyback_credit(struct coll_stream *stream)
 	return units;
 }
 
-/* The peer has consumed @bytes more of our eager frames. */
-int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
+/* Tasks that lack credit may have it now, or know that they will not. */
+static void stream_wake_starving(struct coll_stream *stream)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_task *task, *next;
 
+	/* Few tasks: those that may be in progress. */
+	list_for_each_entry_safe(task, next, &stream->starving, tx_node)
+		coll_task_ready(task);
+	engine->ops->kick(engine->ctx, stream);
+}
+
+/* The peer has consumed @bytes more of our eager frames, or gives so much more credit. */
+int coll_stream_add_credit(struct coll_stream *stream, u64 bytes)
+{
 	if (bytes > stream->tx_eager - (stream->tx_credit - COLL_CREDIT))
 		return -EPROTO;
 	if (!bytes)
 		return 0;
 	stream->tx_credit += bytes;
-	/* Few tasks: credit is reserved for a request by each task that may be in progress. */
-	list_for_each_entry_safe(task, next, &stream->starving, tx_node)
-		coll_task_ready(task);
-	engine->ops->kick(engine->ctx, stream);
+	stream_wake_starving(stream);
 	return 0;
 }
 
@@ -128,23 +140,44 @@ static bool frame_is_worthwhile(const struct coll_task *task, u64 ready, u64 gra
 	       task->tx_off + ready == task->tx.out.len;
 }
 
+/* Ask the peer for credit up to @position.  Return: false if there will be no more of it. */
+static bool stream_ask_credit(struct coll_stream *stream, u64 position)
+{
+	struct coll_engine *engine = stream->engine;
+	struct coll_control control = {
+		.kind = COLL_CONTROL_BLOCKED,
+		.lane = engine->lane,
+		.position = position,
+	};
+
+	if (stream->tx_ask == COLL_ASK_MAY) {
+		stream->tx_ask = COLL_ASK_SENT;
+		engine->ops->control(engine->ctx, stream->peer, &control);
+	}
+	return stream->tx_ask == COLL_ASK_SENT;
+}
+
 /*
  * Prepare an eager frame, or a request for a grant, if there is credit for it.  Frames of
  * operations that the peer has not submitted use up the credit, and the operations that it has
  * submitted may be queued behind them.  So a part of the credit is reserved for requests, which
- * are a header alone; it suffices for all tasks that may be in progress.
+ * are a header alone; the peer sees to it that it suffices: stream_drops_request().
  */
 static bool stream_charge_credit(struct coll_stream *stream, struct coll_task *task,
 				 struct coll_data *data)
 {
-	u64 kept = (u64)COLL_DATA_SIZE * stream->engine->nhash;
-	u64 room = stream->tx_credit - stream->tx_eager;
+	u64 needed = stream->tx_eager + coll_eager_cost(data->length) + COLL_CREDIT_KEPT;
 
 	if (task->rts_sent)
 		return false;
+	if (!task->by_grant && needed > stream->tx_credit) {
+		if (stream_ask_credit(stream, needed))
+			return false;
+		task->by_grant = true;
+	}
 	data->flags = COLL_DATA_EAGER;
-	if (!task->args.eager || room < coll_eager_cost(data->length) + kept) {
-		if (room < COLL_DATA_SIZE)
+	if (task->by_grant) {
+		if (stream->tx_credit - stream->tx_eager < COLL_DATA_SIZE)
 			return false;
 		data->flags |= COLL_DATA_REQUEST;
 		data->length = 0;
@@ -238,8 +271,12 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 	/* Each task is looked at once, until a change may let it send. */
 	while (!stream->tx_task) {
 		task = list_first_entry_or_null(&stream->sending, struct coll_task, tx_node);
-		if (!task)
+		if (!task) {
+			/* All that has waited for the answer has been looked at. */
+			if (stream->tx_ask == COLL_ASK_REFUSED)
+				stream->tx_ask = COLL_ASK_MAY;
 			return false;
+		}
 		stream_open_tx_frame(stream, task);
 	}
 
@@ -356,7 +393,7 @@ static void stream_sweep(struct coll_stream *stream, u64 latest, bool useless)
 	const struct coll_engine *engine = stream->engine;
 	u32 i = 0;
 
-	/* COLL_GRANTS() entries, each of which is seldom moved. */
+	/* COLL_GRANTS() entries at most, each of which is seldom moved. */
 	while (i < stream->grants.size) {
 		u64 instance = stream->grants.entry[i].instance - 1;
 
@@ -383,11 +420,22 @@ static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 		stream_sweep(stream, latest, true);
 }
 
+/* The peer has dropped requests, perhaps that of this task: send it again. */
+static void stream_repeat_request(struct coll_stream *stream, struct coll_task *task)
+{
+	if (!task || task->tx_stream != stream || list_empty(&task->tx_node) || !task->rts_sent)
+		return;
+	task->rts_sent = false;
+	coll_task_ready(task);
+	stream->engine->ops->kick(stream->engine->ctx, stream);
+}
+
 /**
  * coll_stream_granted() - the peer has sent a grant
  * @stream: the stream
  * @instance: instance of the operation, which may not be submitted here yet
- * @limit: new limit of the run: see struct coll_grant
+ * @limit: new limit of the run: see struct coll_grant; 0: nothing yet, but a request for a grant
+ *	must be repeated
  * @digest: digest of the peer's call
  *
  * The instance may be far ahead of the operations submitted here: not every operation uses this
@@ -407,6 +455,10 @@ int coll_stream_granted(struct coll_stream *stream, u64 instance, u64 limit, u64
 		return -EPROTO;
 	if (grant_is_useless(engine, instance))
 		return 0;
+	if (!limit) {
+		stream_repeat_request(stream, task);
+		return 0;
+	}
 	if (stream->grants.count + 1 == stream->grants.size)
 		stream_sweep_grants(stream, instance);
 	err = coll_grants_raise(&stream->grants, instance, limit, digest);
@@ -451,22 +503,41 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
 	return 0;
 }
 
+/* The peer has answered BLOCKED. */
+static int stream_answered(struct coll_stream *stream, u8 answer)
+{
+	static const u8 ask[COLL_CREDIT_ANSWERS] = {
+		[COLL_CREDIT_RAISED]	= COLL_ASK_MAY,
+		[COLL_CREDIT_REFUSED]	= COLL_ASK_REFUSED,
+		[COLL_CREDIT_MOST]	= COLL_ASK_NEVER,
+	};
+
+	if (stream->tx_ask != COLL_ASK_SENT)
+		return -EPROTO;
+	stream->tx_ask = ask[answer];
+	stream_wake_starving(stream);
+	return 0;
+}
+
 /**
- * coll_stream_credited() - the peer has returned credit in a control frame
+ * coll_stream_credited() - the peer has returned credit in a control frame, or given more
  * @stream: the stream
- * @position: total number of bytes, headers included, that CREDIT frames have returned
+ * @position: total number of bytes, headers included, that CREDIT frames have returned and given
+ * @answer: enum coll_credit_answer
  *
  * Return: 0 or -EPROTO.
  */
-int coll_stream_credited(struct coll_stream *stream, u64 position)
+int coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer)
 {
-	int err = -EPROTO;
+	int err;
 
-	if (position >= stream->tx_credited)
-		err = coll_stream_add_credit(stream, position - stream->tx_credited);
-	if (!err)
-		stream->tx_credited = position;
-	return err;
+	if (position < stream->tx_credited)
+		return -EPROTO;
+	err = coll_stream_add_credit(stream, position - stream->tx_credited);
+	if (err)
+		return err;
+	stream->tx_credited = position;
+	return answer == COLL_CREDIT_UNASKED ? 0 : stream_answered(stream, answer);
 }
 
 /**

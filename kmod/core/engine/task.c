@@ -115,6 +115,7 @@ static void task_tx_end_run(struct coll_task *task)
 	if (task->tx_stream)
 		coll_grants_drop(&task->tx_stream->grants, task->args.instance);
 	task->tx_run = 0;
+	task->by_grant = !task->args.eager;
 	task->rts_sent = false;
 }
 
@@ -180,6 +181,8 @@ static void task_rx_start_run(struct coll_task *task)
 	stream = stream_to(engine, task->rx.from);
 	if (!task->args.eager && !task->rx.single_frame)
 		coll_task_grant(task);
+	else if (stream && stream->requests_dropped)
+		coll_task_send_grant(task, 0);
 	if (stream && coll_unexp_holds(stream, task->args.instance))
 		coll_engine_queue_unexpected(task);
 }

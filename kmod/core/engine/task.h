@@ -116,6 +116,7 @@ void coll_stream_discard_rest(struct coll_stream *stream);
 
 /* unexpected.c */
 u8 *coll_unexp_room(struct coll_stream *stream, u32 length);
+u8 *coll_unexp_move(struct coll_stream *stream, u8 *buf);
 void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data);
 const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,
 			  struct coll_unexp_place *place, struct coll_data *data);

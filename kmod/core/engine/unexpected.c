@@ -5,9 +5,8 @@
  * Frames are stored in their order of arrival, each behind a header of the size that it has on
  * the wire.  Frames of instances with the same hash are linked, so that the frames of one
  * instance are found without a look at all others.  A frame that is removed leaves a gap.  Gaps
- * are closed when there is no space at the end: then there are at least COLL_UNEXP_SIZE -
- * COLL_CREDIT bytes of gaps, and at most COLL_CREDIT bytes move, which is eight bytes for each
- * byte that arrived.
+ * are closed when there is no space at the end: then an eighth of the credit is in gaps, and at
+ * most the credit moves, which is eight bytes for each byte that arrived.
  */
 #include "core/engine/task.h"
 
@@ -93,7 +92,7 @@ static void unexp_compact(struct coll_stream *stream)
 
 /**
  * coll_unexp_room() - reserve space for the payload of the next frame
- * @stream: the stream; the frames in its buffer and this one are within COLL_CREDIT
+ * @stream: the stream; the frames in its buffer and this one are within its @rx_credit
  * @length: bytes of payload
  *
  * Return: the memory for the payload, valid until coll_unexp_add().
@@ -102,9 +101,28 @@ u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
 {
 	if (!stream->unexp_len)
 		stream->unexp_end = 0;
-	if (stream->unexp_end + COLL_DATA_SIZE + length > COLL_UNEXP_SIZE)
+	if (stream->unexp_end + COLL_DATA_SIZE + length > coll_unexp_bytes(stream->rx_credit))
 		unexp_compact(stream);
 	return stream->unexp_buf + stream->unexp_end + COLL_DATA_SIZE;
+}
+
+/**
+ * coll_unexp_move() - give an unexpected buffer other memory
+ * @stream: the stream
+ * @buf: larger memory
+ *
+ * Return: the old memory.
+ */
+u8 *coll_unexp_move(struct coll_stream *stream, u8 *buf)
+{
+	u8 *old = stream->unexp_buf;
+
+	/* Frames are found by their offsets.  One may be on its way behind them. */
+	memcpy(buf, old, coll_unexp_bytes(stream->rx_credit));
+	if (stream->rx_open && stream->sink.kind == COLL_SINK_UNEXP)
+		stream->sink.unexp = buf + (stream->sink.unexp - old);
+	stream->unexp_buf = buf;
+	return old;
 }
 
 /**

@@ -62,6 +62,10 @@ struct control_wire {
 			u8 reserved[16];
 		} __packed grant;
 		struct {
+			u8 answer;
+			u8 reserved[23];
+		} __packed credit;
+		struct {
 			__le64 submitted;
 			u8 reserved[16];
 		} __packed ping;
@@ -344,6 +348,9 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 	case COLL_CONTROL_GRANT:
 		w.grant.digest = cpu_to_le64(control->digest);
 		break;
+	case COLL_CONTROL_CREDIT:
+		w.credit.answer = control->credit_answer;
+		break;
 	case COLL_CONTROL_PING:
 	case COLL_CONTROL_PONG:
 		w.ping.submitted = cpu_to_le64(control->submitted);
@@ -387,8 +394,8 @@ bool coll_reason_valid(const struct coll_reason *reason)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind, signature, reason, query, answer, and the rank and number of an
- *	MISMATCH_CALL are in range, other fields are as received
+ * @control: filled in; kind, signature, reason, credit_answer, query, answer, and the rank and number
+ *	of a MISMATCH_CALL are in range, other fields are as received
  * @incarnation: incarnation of the group
  *
  * Return: 0 or -EPROTO.
@@ -447,6 +454,12 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 	case COLL_CONTROL_GRANT:
 		control->digest = le64_to_cpu(w.grant.digest);
 		if (!all_zero(w.grant.reserved, sizeof(w.grant.reserved)))
+			return -EPROTO;
+		break;
+	case COLL_CONTROL_CREDIT:
+		control->credit_answer = w.credit.answer;
+		if (control->credit_answer >= COLL_CREDIT_ANSWERS ||
+		    !all_zero(w.credit.reserved, sizeof(w.credit.reserved)))
 			return -EPROTO;
 		break;
 	case COLL_CONTROL_PING:

@@ -31,14 +31,21 @@
 /* A forwarding step sends at least so many bytes, except at its end. */
 #define COLL_DATA_MIN		(16 * 1024U)
 
-/* Credit that a peer has for eager frames, headers included, in bytes. */
+/*
+ * Credit that a peer has for eager frames at first, and at most, headers included, in bytes.  It is
+ * what the receiver has allocated; CREDIT frames raise it.
+ */
+#define COLL_CREDIT_FIRST	(2 * 1024U)
 #define COLL_CREDIT		(128 * 1024U)
 
-/* Part of the credit that a receiver may owe while it waits for a data frame to return it. */
-#define COLL_CREDIT_UNTOLD	(COLL_CREDIT / 2)
+/* Part of the credit that a sender uses for requests only. */
+#define COLL_CREDIT_KEPT	512U
+
+/* Part of @credit that a receiver may owe while it waits for a data frame to return it. */
+#define COLL_CREDIT_UNTOLD(credit)	((credit) / 2)
 
 /* Unit in which data frames return credit, in bytes. */
-#define COLL_CREDIT_UNIT	(COLL_CREDIT / 64)
+#define COLL_CREDIT_UNIT	(COLL_CREDIT / 128)
 
 #define COLL_INSTANCE_GROUP	(~0ULL)
 
@@ -95,17 +102,26 @@ struct coll_hello {
 
 enum coll_control_kind {
 	COLL_CONTROL_ANNOUNCE = 1,	/* the 2^@position ranks up to the sender called this */
-	COLL_CONTROL_GRANT,		/* the sender can receive @position bytes of the run */
-	COLL_CONTROL_CREDIT,		/* @position eager bytes are consumed */
+	COLL_CONTROL_GRANT,		/* @position bytes can be received; 0: repeat the request */
+	COLL_CONTROL_CREDIT,		/* @position bytes of credit are returned, or given anew */
 	COLL_CONTROL_CONSUMED,		/* @position payload bytes are consumed */
 	COLL_CONTROL_PING,		/* @position: the sender's clock; @submitted */
 	COLL_CONTROL_PONG,		/* @position: copied from the PING; @submitted */
 	COLL_CONTROL_ABORT,		/* failed: the sender reports no success any more */
 	COLL_CONTROL_LEAVE,		/* the sender leaves in order */
 	COLL_CONTROL_MISMATCH_CALL,		/* before an ABORT: the call of rank @position */
-	COLL_CONTROL_QUERY = 12,	/* asks each rank of the group for an answer */
+	COLL_CONTROL_BLOCKED,		/* credit up to @position is wanted; CREDIT answers */
+	COLL_CONTROL_QUERY,	/* asks each rank of the group for an answer */
 	COLL_CONTROL_ANSWER,		/* a part of an answer, on its way to the asking rank */
 	COLL_CONTROL_KINDS
+};
+
+enum coll_credit_answer {
+	COLL_CREDIT_UNASKED,	/* the CREDIT answers no BLOCKED */
+	COLL_CREDIT_RAISED,	/* there is more credit, and may be more again */
+	COLL_CREDIT_REFUSED,	/* there is no memory for more credit now */
+	COLL_CREDIT_MOST,	/* there is never more credit than now */
+	COLL_CREDIT_ANSWERS
 };
 
 /* Most links that a QUERY passes.  A group of COLLECTIVE_RANKS_MAX ranks needs five. */
@@ -194,6 +210,7 @@ struct coll_reason {
  * @signature: of ANNOUNCE and MISMATCH_CALL
  * @reason: of ABORT
  * @digest: of GRANT: struct coll_task_args, @digest
+ * @credit_answer: of CREDIT: enum coll_credit_answer
  * @submitted: of PING and PONG to the rank 2^k after the sender: minimum number of
  *	collectives without a key that the 2^k ranks up to the sender are known to have
  *	submitted; else 0
@@ -209,6 +226,7 @@ struct coll_control {
 		struct coll_signature signature;
 		struct coll_reason reason;
 		u64 digest;
+		u8 credit_answer;
 		u64 submitted;
 		struct coll_query query;
 		struct coll_answer_frame answer;

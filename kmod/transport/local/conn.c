@@ -7,21 +7,19 @@
 #include "mem/account.h"
 #include "transport/local/local.h"
 
-/* Bytes of a ring: frames of flow control and a failure, and small payloads within the credit. */
-#define LOCAL_RING_CONTROL	4096U
-#define LOCAL_RING_BULK		65536U
+/* Bytes of a ring at first: frames of flow control and a failure, or a few small payloads. */
+#define LOCAL_RING_FIRST	4096U
 
 /**
  * coll_local_conn_new() - make a connection without ends
- * @bulk: true if it carries payload
  *
  * Context: may sleep.
  * Return: the connection, with one reference; or NULL.
  */
-struct coll_local_conn *coll_local_conn_new(bool bulk)
+struct coll_local_conn *coll_local_conn_new(void)
 {
-	u32 size = bulk ? LOCAL_RING_BULK : LOCAL_RING_CONTROL, i;
 	struct coll_local_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
+	u32 size = LOCAL_RING_FIRST, i;
 
 	if (!conn)
 		return NULL;
@@ -58,6 +56,7 @@ void coll_local_conn_put(struct coll_local_conn *conn)
 		if (pipe->rest)
 			coll_account_return(conn->rest_account[i], pipe->rest_size);
 		kvfree(pipe->rest);
+		kvfree(pipe->old_ring);
 		kvfree(pipe->ring);
 	}
 	kfree(conn);

@@ -193,7 +193,7 @@ static void call_refuse(struct coll_local_conn *conn)
 
 /**
  * coll_local_connect() - see struct coll_transport
- * @ep: the endpoint; its @hub, its @rank (of the peer) and its @bulk are set
+ * @ep: the endpoint; its @hub and its @rank (of the peer) are set
  * @addr: address of the peer
  * @local: not used
  *
@@ -205,7 +205,7 @@ static void call_refuse(struct coll_local_conn *conn)
 int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
 		       const struct sockaddr_storage *local)
 {
-	struct coll_local_conn *conn = coll_local_conn_new(ep->bulk);
+	struct coll_local_conn *conn = coll_local_conn_new();
 	struct coll_local_listener *listener;
 	int err;
 

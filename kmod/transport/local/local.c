@@ -8,12 +8,16 @@
  * waits for no longer than that.
  */
 #include <linux/preempt.h>
+#include <linux/slab.h>
 #include <linux/wait.h>
 
 #include "mem/account.h"
 #include "transport/local/local.h"
 
 #define LOCAL_PIECE	(64 * 1024U)
+
+/* Bytes of a ring that has carried small payloads of some KiB, or many of them. */
+#define LOCAL_RING_BULK	65536U
 
 static struct coll_pipe *pipe_out(const struct coll_endpoint *ep)
 {
@@ -36,6 +40,22 @@ static int local_status(struct coll_endpoint *ep)
 	return 0;
 }
 
+/* More space is a matter of speed only. */
+static void local_grow(struct coll_endpoint *ep)
+{
+	void *ring;
+
+	if (coll_charge(ep->charges, LOCAL_RING_BULK))
+		return;
+	ring = kvmalloc(LOCAL_RING_BULK, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (ring && coll_pipe_grow(pipe_out(ep), ring, LOCAL_RING_BULK)) {
+		ep->charged += LOCAL_RING_BULK;
+		return;
+	}
+	kvfree(ring);
+	coll_uncharge(ep->charges, LOCAL_RING_BULK);
+}
+
 static int local_put(struct coll_endpoint *ep, const struct coll_out *out)
 {
 	int n = coll_pipe_put(pipe_out(ep), out);
@@ -53,8 +73,15 @@ static int local_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 static int local_send_frame(struct coll_endpoint *ep, const struct coll_out *out,
 			    u32 *zerocopy_bytes)
 {
-	int n = local_put(ep, out);
+	const struct coll_pipe *pipe = pipe_out(ep);
+	int n;
 
+	if (pipe->size < LOCAL_RING_BULK && out->copy &&
+	    (ep->crowded || out->len + out->more > pipe->size / 4))
+		local_grow(ep);
+	n = local_put(ep, out);
+	/* Space is short, but none is left now to say where the new ring is. */
+	ep->crowded = n == -EAGAIN;
 	*zerocopy_bytes = n > 0 && !out->copy ? n - (out->ptr ? out->len : 0) : 0;
 	return n;
 }
@@ -226,7 +253,8 @@ static bool local_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 	int error;
 
 	return !coll_pipe_ended(pipe, &error) &&
-	       READ_ONCE(pipe->head) - READ_ONCE(pipe->tail) <= pipe->size / 2;
+	       READ_ONCE(pipe->head) - READ_ONCE(pipe->tail) <=
+	       min(bytes, READ_ONCE(pipe->read_size) / 2);
 }
 
 static void local_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len)

@@ -19,7 +19,7 @@
  * @node: in the queue of a listener; protected by coll_local_hub.lock
  * @taken: true if the call was accepted: the ends may outlive the hub then; written by the
  *	accepting side [a]
- * @bytes: memory of this struct and of both rings
+ * @bytes: memory of this struct and of both rings, before one has grown
  * @rest_account: by side: account that is charged for the pipe's @rest
  * @pipe: by the side that writes
  *
@@ -40,7 +40,7 @@ struct coll_local_conn {
 };
 
 /* conn.c */
-struct coll_local_conn *coll_local_conn_new(bool bulk);
+struct coll_local_conn *coll_local_conn_new(void);
 void coll_local_conn_put(struct coll_local_conn *conn);
 void coll_local_notify(struct coll_local_conn *conn, u32 side, enum coll_event event);
 int coll_local_attach(struct coll_endpoint *ep, struct coll_local_conn *conn, u32 side);

@@ -17,9 +17,25 @@ static u32 record_space(u32 len)
 	return sizeof(struct coll_pipe_record) + round_up(len, RECORD_ALIGN);
 }
 
+/* A record that the writer writes. */
 static struct coll_pipe_record *record_at(const struct coll_pipe *pipe, u32 at)
 {
 	return (struct coll_pipe_record *)(pipe->ring + (at & (pipe->size - 1)));
+}
+
+/* A record that was written, perhaps before the pipe grew. */
+static struct coll_pipe_record *record_written(const struct coll_pipe *pipe, u32 at)
+{
+	if (pipe->old_ring && (s32)(at - pipe->moved_at) < 0)
+		return (struct coll_pipe_record *)(pipe->old_ring + (at & (pipe->old_size - 1)));
+	return record_at(pipe, at);
+}
+
+/* The record at @tail, for the reader. */
+static struct coll_pipe_record *record_read(const struct coll_pipe *pipe)
+{
+	return (struct coll_pipe_record *)(pipe->read_ring +
+					   (pipe->tail & (pipe->read_size - 1)));
 }
 
 /* Bytes in the ring that a record occupies. */
@@ -38,7 +54,12 @@ static u32 record_size(const struct coll_pipe_record *record)
  */
 void coll_pipe_init(struct coll_pipe *pipe, void *ring, u32 size)
 {
-	*pipe = (struct coll_pipe){ .ring = ring, .size = size };
+	*pipe = (struct coll_pipe){
+		.ring = ring,
+		.size = size,
+		.read_ring = ring,
+		.read_size = size,
+	};
 }
 
 /*
@@ -117,23 +138,38 @@ static u32 put_bytes(struct coll_pipe *pipe, const struct coll_out *out, u32 hea
 	return len;
 }
 
+/*
+ * Space that a record without gaps needs at @at, with padding before it.  *@pad: bytes of padding.
+ */
+static u32 whole_space(const struct coll_pipe *pipe, u32 at, u32 bytes, u32 *pad)
+{
+	u32 end = pipe->size - (at & (pipe->size - 1));
+
+	*pad = end < bytes ? end : 0;
+	return *pad + bytes;
+}
+
+static void put_pad(struct coll_pipe *pipe, u32 at, u32 pad)
+{
+	if (pad)
+		*record_at(pipe, at) = (struct coll_pipe_record){
+			COLL_PIPE_PAD, pad - sizeof(struct coll_pipe_record)
+		};
+}
+
 /* Write a header as bytes, and a reference to payload.  Return: number of bytes; 0: no space. */
 static u32 put_reference(struct coll_pipe *pipe, const struct coll_out *out, u32 head, u32 payload)
 {
 	u32 used = head ? record_space(head) : 0;
-	u32 end = pipe->size - ((pipe->head + used) & (pipe->size - 1));
-	u32 pad = end < sizeof(struct coll_reference) ? end : 0;
+	u32 pad, need = whole_space(pipe, pipe->head + used, sizeof(struct coll_reference), &pad);
 
-	if (!pipe_reserve(pipe, used + pad + sizeof(struct coll_reference)))
+	if (!pipe_reserve(pipe, used + need))
 		return 0;
 	if (head) {
 		*record_at(pipe, pipe->head) = (struct coll_pipe_record){ COLL_PIPE_BYTES, head };
 		ring_store(pipe, pipe->head + sizeof(struct coll_pipe_record), out->ptr, head);
 	}
-	if (pad)
-		*record_at(pipe, pipe->head + used) = (struct coll_pipe_record){
-			COLL_PIPE_PAD, pad - sizeof(struct coll_pipe_record)
-		};
+	put_pad(pipe, pipe->head + used, pad);
 	used += pad;
 	*coll_pipe_reference(record_at(pipe, pipe->head + used)) = (struct coll_reference){
 		.record = { COLL_PIPE_REFERENCE, payload },
@@ -173,6 +209,40 @@ int coll_pipe_put(struct coll_pipe *pipe, const struct coll_out *out)
 	return n ? (int)n : -EAGAIN;
 }
 
+/**
+ * coll_pipe_grow() - go on in a larger ring
+ * @pipe: the pipe; it has not grown before
+ * @ring: memory for the records, at a multiple of 8; exists as long as the old one
+ * @size: bytes of @ring; a power of two
+ *
+ * The reader needs no event until a record follows.
+ *
+ * Return: false if there is no space in the old ring just now.
+ */
+bool coll_pipe_grow(struct coll_pipe *pipe, void *ring, u32 size)
+{
+	u32 pad, need = whole_space(pipe, pipe->head, sizeof(struct coll_pipe_move), &pad);
+	struct coll_pipe_move *move;
+
+	if (pipe_space(pipe) < need)
+		return false;
+	put_pad(pipe, pipe->head, pad);
+	move = container_of(record_at(pipe, pipe->head + pad), struct coll_pipe_move, record);
+	*move = (struct coll_pipe_move){
+		.record = { COLL_PIPE_MOVE,
+			    sizeof(*move) - sizeof(struct coll_pipe_record) },
+		.size = size,
+		.ring = ring,
+	};
+	pipe_publish(pipe, need);
+	pipe->old_ring = pipe->ring;
+	pipe->old_size = pipe->size;
+	pipe->moved_at = pipe->head;
+	pipe->ring = ring;
+	pipe->size = size;
+	return true;
+}
+
 /* Return: true if a piece is being read. */
 static bool reference_revoke(struct coll_reference *reference)
 {
@@ -209,7 +279,7 @@ bool coll_pipe_revoke(struct coll_pipe *pipe, const void *owner)
 	 * end overwrites them.
 	 */
 	while (at != pipe->head) {
-		struct coll_pipe_record *record = record_at(pipe, at);
+		struct coll_pipe_record *record = record_written(pipe, at);
 		struct coll_reference *reference = coll_pipe_reference(record);
 
 		if (record->kind == COLL_PIPE_REFERENCE &&
@@ -239,7 +309,7 @@ bool coll_pipe_is_read(const struct coll_pipe *pipe)
 	u32 at = smp_load_acquire(&pipe->tail);		/* pairs with pipe_release() */
 
 	while (at != pipe->head) {
-		struct coll_pipe_record *record = record_at(pipe, at);
+		struct coll_pipe_record *record = record_written(pipe, at);
 		struct coll_reference *reference = coll_pipe_reference(record);
 
 		if (record->kind == COLL_PIPE_REFERENCE &&
@@ -283,18 +353,41 @@ void coll_pipe_end(struct coll_pipe *pipe, int error)
  * The reader
  */
 
+static void pipe_advance(struct coll_pipe *pipe, u32 bytes)
+{
+	/* The accesses to the record before @tail: pairs with pipe_space(). */
+	smp_store_release(&pipe->tail, pipe->tail + bytes);
+}
+
 /* Give the space of the record at @tail back.  Return: true if the writer needs an event. */
 static bool pipe_release(struct coll_pipe *pipe, u32 bytes)
 {
 	pipe->record_done = 0;
-	/* The accesses to the record before @tail: pairs with pipe_space(). */
-	smp_store_release(&pipe->tail, pipe->tail + bytes);
+	pipe_advance(pipe, bytes);
 	/* @tail before @writer_waits: pairs with pipe_reserve(). */
 	smp_mb();
 	if (!READ_ONCE(pipe->writer_waits))
 		return false;
 	WRITE_ONCE(pipe->writer_waits, 0);
 	return true;
+}
+
+/*
+ * Pass padding, or go on in a larger ring.  A writer that waits for space gets its event from a
+ * record behind: there is one, or the ring is empty.
+ */
+static void pipe_pass(struct coll_pipe *pipe, const struct coll_pipe_record *record)
+{
+	u32 bytes = record_size(record);
+
+	if (record->kind == COLL_PIPE_MOVE) {
+		const struct coll_pipe_move *move =
+			container_of(record, struct coll_pipe_move, record);
+
+		pipe->read_ring = move->ring;
+		WRITE_ONCE(pipe->read_size, move->size);
+	}
+	pipe_advance(pipe, bytes);
 }
 
 /**
@@ -307,18 +400,16 @@ struct coll_pipe_record *coll_pipe_next(struct coll_pipe *pipe)
 {
 	/* Pairs with pipe_publish(). */
 	u32 head = smp_load_acquire(&pipe->head);
-	struct coll_pipe_record *record = record_at(pipe, pipe->tail);
 
-	if (pipe->tail == head)
-		return NULL;
-	if (record->kind != COLL_PIPE_PAD)
-		return record;
-	/*
-	 * The reference after it was published with it.  Its end brings the writer an event, so
-	 * that of the padding is not needed.
-	 */
-	pipe_release(pipe, record_size(record));
-	return record_at(pipe, pipe->tail);
+	/* At most a padding and a move. */
+	while (pipe->tail != head) {
+		struct coll_pipe_record *record = record_read(pipe);
+
+		if (record->kind <= COLL_PIPE_REFERENCE)
+			return record;
+		pipe_pass(pipe, record);
+	}
+	return NULL;
 }
 
 /**
@@ -343,9 +434,9 @@ const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len)
 {
 	u32 at = pipe->tail + sizeof(struct coll_pipe_record) + pipe->record_done;
 
-	at &= pipe->size - 1;
-	*len = min(record_at(pipe, pipe->tail)->len - pipe->record_done, pipe->size - at);
-	return pipe->ring + at;
+	at &= pipe->read_size - 1;
+	*len = min(record_read(pipe)->len - pipe->record_done, pipe->read_size - at);
+	return pipe->read_ring + at;
 }
 
 /**
@@ -357,7 +448,7 @@ const void *coll_pipe_bytes(const struct coll_pipe *pipe, u32 *len)
  */
 bool coll_pipe_consume(struct coll_pipe *pipe, u32 len)
 {
-	struct coll_pipe_record *record = record_at(pipe, pipe->tail);
+	struct coll_pipe_record *record = record_read(pipe);
 
 	pipe->record_done += len;
 	if (pipe->record_done < record->len)

@@ -20,7 +20,8 @@
 enum coll_pipe_record_kind {
 	COLL_PIPE_BYTES,	/* bytes follow in the ring, and may wrap */
 	COLL_PIPE_REFERENCE,	/* struct coll_reference */
-	COLL_PIPE_PAD,	/* unused space up to the end of the ring */
+	COLL_PIPE_PAD,		/* unused space up to the end of the ring */
+	COLL_PIPE_MOVE,		/* struct coll_pipe_move */
 };
 
 enum coll_reference_state {
@@ -59,9 +60,24 @@ struct coll_reference {
 };
 
 /**
- * struct coll_pipe - a ring of records
- * @ring: memory of the records, at a multiple of 8
+ * struct coll_pipe_move - a record that says where the following records are
+ * @record: header
  * @size: bytes of @ring; a power of two
+ * @ring: a larger ring
+ */
+struct coll_pipe_move {
+	struct coll_pipe_record record;
+	u32 size;
+	u8 *ring;
+};
+
+/**
+ * struct coll_pipe - a ring of records
+ * @ring: memory of the records, at a multiple of 8; of the writer
+ * @size: bytes of @ring; a power of two; of the writer
+ * @old_ring: memory of the records before the pipe grew; NULL: it has not grown; of the writer
+ * @old_size: bytes of @old_ring; of the writer
+ * @moved_at: position of the first record in @ring; of the writer
  * @head: bytes written so far, modulo 2^32; at most @size more than @tail; of the writer [a]
  * @tail_seen: @tail as the writer has seen it last; of the writer
  * @writer_waits: true if the writer needs an event when there is space; set by the writer, cleared
@@ -72,16 +88,21 @@ struct coll_reference {
  * @rest_size: bytes of @rest; a power of two
  * @rest_at: offset of the next byte in @rest, modulo @rest_size
  * @rest_len: number of bytes that are left in @rest
+ * @read_ring: memory of the record at @tail; of the reader
+ * @read_size: bytes of @read_ring; of the reader [a]
  * @tail: bytes released so far, modulo 2^32; written by the reader [a]
  * @record_done: bytes of the record at @tail that are consumed; of the reader
  * @reader_gone: true if the reader reads nothing more; written by the reader [a]
  * @consumed: position up to which references are consumed; written by the reader [a]
+ *
+ * A pipe may grow once.  The writer has the memory allocated, and its last record in the old ring
+ * takes the reader to the new one.  Positions go on, so space is at most underestimated meanwhile.
+ * Both rings exist until the connection is freed.
  */
 struct coll_pipe {
-	u8 *ring;
+	u8 *ring COLL_PIPE_LINE;
 	u32 size;
-
-	u32 head COLL_PIPE_LINE;
+	u32 head;
 	u32 tail_seen;
 	u32 writer_waits;
 	u32 ended;
@@ -89,8 +110,13 @@ struct coll_pipe {
 	u32 rest_size;
 	u32 rest_at;
 	u32 rest_len;
+	u8 *old_ring;
+	u32 old_size;
+	u32 moved_at;
 
-	u32 tail COLL_PIPE_LINE;
+	u8 *read_ring COLL_PIPE_LINE;
+	u32 read_size;
+	u32 tail;
 	u32 record_done;
 	u32 reader_gone;
 	u64 consumed;
@@ -100,6 +126,7 @@ void coll_pipe_init(struct coll_pipe *pipe, void *ring, u32 size);
 
 /* The writer. */
 int coll_pipe_put(struct coll_pipe *pipe, const struct coll_out *out);
+bool coll_pipe_grow(struct coll_pipe *pipe, void *ring, u32 size);
 bool coll_pipe_revoke(struct coll_pipe *pipe, const void *owner);
 bool coll_pipe_is_read(const struct coll_pipe *pipe);
 void coll_pipe_set_rest(struct coll_pipe *pipe, void *ring, u32 size, u32 at, u32 len);

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef COLL_ROOM_H
+#define COLL_ROOM_H
+
+struct coll_conn;
+struct coll_lane;
+
+int coll_lane_take_mail(struct coll_lane *lane, struct coll_conn *conn);
+void coll_lane_raise_credit(struct coll_lane *lane);
+
+#endif /* COLL_ROOM_H */

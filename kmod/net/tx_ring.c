@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Transmit rings: control frames on their way from any context to the control runner. */
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "core/wire/wire.h"
+#include "limits.h"
+#include "mem/account.h"
+#include "net/tx_ring.h"
+
+/* Bytes for frames that no request of this rank causes: answers to a peer, PING, LEAVE, ABORT. */
+#define COLL_TX_ANSWERS		1024
+
+/* Frames of each lane that are queued once at most: BLOCKED, and the answer to that of the peer. */
+#define COLL_FRAMES_BLOCKED	2
+
+/**
+ * coll_tx_ring_size() - size of a ring
+ * @nlanes: lanes of the member
+ * @ops: requests in flight
+ *
+ * Return: bytes for all frames that these requests may send before the peer reads any.  A power of
+ * two, because the positions are u32 that wrap.
+ */
+u32 coll_tx_ring_size(u32 nlanes, u32 ops)
+{
+	u32 frames = COLL_FRAMES_REQUEST + COLL_FRAMES_LANE * nlanes;
+
+	return roundup_pow_of_two((ops * frames + COLL_FRAMES_BLOCKED * nlanes) *
+				  COLL_CONTROL_SIZE + COLL_TX_ANSWERS);
+}
+
+/**
+ * coll_tx_ring_init() - an empty ring
+ * @ring: zeroed
+ * @charges: the memory is charged to
+ * @nlanes: lanes of the member
+ * @ops: requests in flight that it has space for
+ * @spare: bytes queued beyond which it takes no frame of a query
+ *
+ * Context: may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_tx_ring_init(struct coll_tx_ring *ring, struct coll_charges *charges, u32 nlanes,
+		      u32 ops, u32 spare)
+{
+	u32 size = coll_tx_ring_size(nlanes, ops);
+	int err = coll_charge(charges, size);
+
+	if (err)
+		return err;
+	ring->bytes = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!ring->bytes) {
+		coll_uncharge(charges, size);
+		return -ENOMEM;
+	}
+	spin_lock_init(&ring->lock);
+	ring->charges = charges;
+	ring->size = size;
+	ring->reserved = size;
+	ring->spare = spare;
+	ring->most = roundup_pow_of_two(coll_tx_ring_size(nlanes, COLL_INFLIGHT) + spare);
+	return 0;
+}
+
+/**
+ * coll_tx_ring_cleanup() - undo coll_tx_ring_init()
+ * @ring: nothing is sent from it
+ */
+void coll_tx_ring_cleanup(struct coll_tx_ring *ring)
+{
+	if (!ring->bytes)
+		return;
+	kvfree(ring->bytes);
+	coll_uncharge(ring->charges, ring->size);
+	ring->bytes = NULL;
+}
+
+/**
+ * coll_tx_ring_take() - take the memory from a ring, with its charge
+ * @ring: nothing is sent from it; afterwards as after coll_tx_ring_cleanup()
+ *
+ * Return: the memory.
+ */
+void *coll_tx_ring_take(struct coll_tx_ring *ring)
+{
+	void *bytes = ring->bytes;
+
+	ring->bytes = NULL;
+	return bytes;
+}
+
+/*
+ * Give the ring other memory, with space for what is queued.  Return: the old memory, to be freed;
+ * NULL: the control runner frees it.
+ */
+static u8 *ring_replace(struct coll_tx_ring *ring, u8 *bytes, u32 size)
+{
+	u8 *old = ring->bytes;
+	u32 at = ring->tail;
+
+	lockdep_assert_held(&ring->lock);
+	while (at != ring->head) {
+		u32 from = at & (ring->size - 1), to = at & (size - 1);
+		u32 n = min3(ring->head - at, ring->size - from, size - to);
+
+		memcpy(bytes + to, old + from, n);
+		at += n;
+	}
+	coll_uncharge(ring->charges, ring->size);
+	ring->bytes = bytes;
+	ring->size = size;
+	return old == ring->sending ? NULL : old;
+}
+
+/*
+ * Reserve space for frames of requests.  Return: the size that the ring has to have, which is larger
+ * while frames of queries are on their way.
+ */
+static u32 ring_reserve(struct coll_tx_ring *ring, u32 reserved)
+{
+	u32 size = reserved;
+
+	spin_lock(&ring->lock);
+	ring->reserved = reserved;
+	if ((s32)(ring->spare_head - ring->tail) > 0)
+		size = roundup_pow_of_two(reserved + ring->spare);
+	spin_unlock(&ring->lock);
+	return size;
+}
+
+static int ring_allocate(struct coll_tx_ring *ring, u32 size)
+{
+	u8 *bytes, *unused;
+	int err;
+
+	err = coll_charge(ring->charges, size);
+	if (err)
+		return err;
+	bytes = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!bytes) {
+		coll_uncharge(ring->charges, size);
+		return -ENOMEM;
+	}
+	spin_lock(&ring->lock);
+	/* It may have grown meanwhile: ring_grow_now(). */
+	if (size > ring->size || ring->head == ring->tail) {
+		unused = ring_replace(ring, bytes, size);
+	} else {
+		coll_uncharge(ring->charges, size);
+		unused = bytes;
+	}
+	spin_unlock(&ring->lock);
+	kvfree(unused);
+	return 0;
+}
+
+/**
+ * coll_tx_ring_resize() - make a ring larger, or smaller if it is empty
+ * @ring: the ring
+ * @size: new size, a power of two: coll_tx_ring_size()
+ *
+ * Context: may sleep; the caller serialises calls for a ring.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_tx_ring_resize(struct coll_tx_ring *ring, u32 size)
+{
+	u32 reserved = ring->reserved;
+	int err;
+
+	size = ring_reserve(ring, size);
+	if (size == READ_ONCE(ring->size))
+		return 0;
+	err = ring_allocate(ring, size);
+	if (err)
+		ring_reserve(ring, reserved);
+	return err;
+}
+
+/* More space is needed than there is.  Return: false if there is no memory. */
+static bool ring_grow_now(struct coll_tx_ring *ring)
+{
+	u32 size = 2 * ring->size;
+	u8 *bytes;
+
+	/* vfree() would sleep. */
+	if (size > ring->most || is_vmalloc_addr(ring->bytes) ||
+	    coll_charge(ring->charges, size))
+		return false;
+	bytes = kmalloc(size, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!bytes) {
+		coll_uncharge(ring->charges, size);
+		return false;
+	}
+	kfree(ring_replace(ring, bytes, size));
+	return true;
+}
+
+static void ring_copy_in(struct coll_tx_ring *ring, const u8 *frame)
+{
+	u32 at = ring->head & (ring->size - 1);
+	u32 n = min_t(u32, COLL_CONTROL_SIZE, ring->size - at);
+
+	memcpy(ring->bytes + at, frame, n);
+	memcpy(ring->bytes, frame + n, COLL_CONTROL_SIZE - n);
+	ring->head += COLL_CONTROL_SIZE;
+}
+
+/**
+ * coll_tx_ring_put() - queue a frame
+ * @ring: the ring, locked
+ * @frame: COLL_CONTROL_SIZE bytes
+ *
+ * Return: false if there is no space.
+ */
+bool coll_tx_ring_put(struct coll_tx_ring *ring, const u8 *frame)
+{
+	lockdep_assert_held(&ring->lock);
+	if (ring->head - ring->tail > ring->size - COLL_CONTROL_SIZE && !ring_grow_now(ring))
+		return false;
+	ring_copy_in(ring, frame);
+	return true;
+}
+
+/**
+ * coll_tx_ring_put_spare() - queue a frame of a query, if little is queued
+ * @ring: the ring, locked
+ * @frame: COLL_CONTROL_SIZE bytes
+ *
+ * Return: false if the frame is dropped.
+ */
+bool coll_tx_ring_put_spare(struct coll_tx_ring *ring, const u8 *frame)
+{
+	u32 queued = ring->head - ring->tail + COLL_CONTROL_SIZE;
+
+	lockdep_assert_held(&ring->lock);
+	if (queued > ring->spare)
+		return false;
+	/* The ring doubles, so it grows by @reserved at least. */
+	if (ring->reserved + queued > ring->size && !ring_grow_now(ring))
+		return false;
+	if (ring->reserved + queued > ring->size)
+		return false;
+	ring_copy_in(ring, frame);
+	ring->spare_head = ring->head;
+	return true;
+}
+
+/**
+ * coll_tx_ring_has_space() - may frames be queued that the protocol does not need?
+ * @ring: the ring
+ *
+ * Return: true if half of the space is free that there may be.
+ */
+bool coll_tx_ring_has_space(struct coll_tx_ring *ring)
+{
+	bool space;
+
+	spin_lock(&ring->lock);
+	space = ring->head - ring->tail <= ring->most / 2;
+	spin_unlock(&ring->lock);
+	return space;
+}
+
+/**
+ * coll_tx_ring_begin_send() - the next bytes to send
+ * @ring: the ring
+ * @len: out: number of bytes that follow one another; 0: none
+ *
+ * Context: control runner.
+ * Return: their address, valid until coll_tx_ring_end_send(), which must follow unless there are
+ * none.
+ */
+const u8 *coll_tx_ring_begin_send(struct coll_tx_ring *ring, u32 *len)
+{
+	const u8 *from;
+	u32 at;
+
+	spin_lock(&ring->lock);
+	at = ring->tail & (ring->size - 1);
+	*len = min(ring->head - ring->tail, ring->size - at);
+	from = ring->bytes + at;
+	ring->sending = *len ? ring->bytes : NULL;
+	spin_unlock(&ring->lock);
+	return from;
+}
+
+/**
+ * coll_tx_ring_end_send() - some of these bytes have been sent
+ * @ring: the ring
+ * @sent: number of bytes
+ *
+ * Context: control runner; may sleep.
+ */
+void coll_tx_ring_end_send(struct coll_tx_ring *ring, u32 sent)
+{
+	const u8 *old;
+
+	spin_lock(&ring->lock);
+	ring->tail += sent;
+	old = ring->sending == ring->bytes ? NULL : ring->sending;
+	ring->sending = NULL;
+	spin_unlock(&ring->lock);
+	if (old)
+		kvfree(old);
+}
