@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 
 #include "lib/group.h"
@@ -143,34 +144,65 @@ TEST_F(two_ranks, why)
 		.send = (uintptr_t)&data,
 		.recv = (uintptr_t)&data,
 	};
+	struct utsname host;
+	char text[200];
 	__u64 id;
 
 	if (unavailable())
 		SKIP(return, UNAVAILABLE);
+	EXPECT_EQ(11, run("collectivectl why %s", self->name));
+	EXPECT_TRUE(printed(": INCOMPLETE: no rank of this host has called CONNECT"));
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	EXPECT_EQ(0, run("collectivectl why %s", self->name));
-	EXPECT_TRUE(printed(": OK: "));
+	EXPECT_TRUE(printed(": OK: all 2 ranks answer, and nothing waits"));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 	sleep_ms(1300);
 	EXPECT_EQ(11, run("collectivectl why %s", self->name));
-	EXPECT_TRUE(printed(": INCOMPLETE: rank 1 (pid "));
+	uname(&host);
+	snprintf(text, sizeof(text), ": INCOMPLETE: rank 1 (pid %u on %s) has not called", getpid(),
+		 host.nodename);
+	EXPECT_TRUE(printed(text));
 	EXPECT_TRUE(printed("has not called barrier #0; 1 rank has waited 1."));
 	EXPECT_EQ(11, run("collectivectl -j why %s", self->name));
-	EXPECT_EQ(0, run("collectivectl -j why %s | jq -e '.why[0].verdict == \"INCOMPLETE\"'",
-			 self->name));
+	EXPECT_EQ(0, run("collectivectl -j why %s | jq -e '.why[0] | %s'", self->name,
+			 ".verdict == \"INCOMPLETE\" and .rank == 1 and .silent == 0"));
 	EXPECT_EQ(-EBADMSG, member_submit(self->fd[1], &broadcast));
 	EXPECT_EQ(-EBADMSG, member_wait(self->fd[0], id, 0));
+	sleep_ms(1100);
 	EXPECT_EQ(12, run("collectivectl why %s", self->name));
 	EXPECT_TRUE(printed("the calls of operation #0 differ"));
 	/* A success afterwards ends it. */
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 	EXPECT_EQ(0, member_barrier(self->fd[1]));
 	EXPECT_EQ(0, member_wait(self->fd[0], id, 0));
+	sleep_ms(1100);
 	EXPECT_EQ(0, run("collectivectl why %s", self->name));
 	EXPECT_EQ(0, run("collectivectl abort %s", self->name));
+	sleep_ms(1100);
 	EXPECT_EQ(13, run("collectivectl why %s", self->name));
 	EXPECT_TRUE(printed(": DEAD: the group has failed: cancelled of rank 0"));
 	EXPECT_EQ(1, run("collectivectl why no.such.group 2>&1"));
+}
+
+TEST_F(two_ranks, ranks)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	__u64 id;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	EXPECT_TRUE(json("rank", self->name, "[.ranks[].answered] == [true, true]"));
+	EXPECT_TRUE(json("rank", self->name,
+			 ".ranks[0] | .oldest == \"barrier #0\" and .[\"waits-for\"] == \"1\""));
+	EXPECT_TRUE(json("rank", self->name, ".ranks[1] | .counted == 0 and .oldest == null"));
+	EXPECT_EQ(0, run("collectivectl rank show %s 1", self->name));
+	EXPECT_TRUE(printed("WAITS-FOR") && printed(" up "));
+	EXPECT_EQ(NULL, strstr(output, "barrier"));
+	EXPECT_EQ(0, run("collectivectl rank"));
+	EXPECT_EQ(1, run("collectivectl rank show no.such.group 2>&1"));
+	EXPECT_TRUE(printed("no such group in this network namespace"));
 }
 
 /* Two monitors, one of them as JSON, hear of a group that lives and is aborted. */
@@ -220,6 +252,26 @@ TEST_F(two_ranks, metrics)
 	if (system("promtool --version >/dev/null 2>&1"))
 		SKIP(return, "no promtool in PATH");
 	EXPECT_EQ(0, run("promtool check metrics </tmp/collective.prom 2>&1"));
+}
+
+/* What this machine has; access_test checks a device that cannot be opened. */
+TEST(check)
+{
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	EXPECT_EQ(0, run("collectivectl check"));
+	EXPECT_TRUE(printed("OK   module   collective") && printed("OK   device   /dev/"));
+	EXPECT_TRUE(printed("OK   netlink") && printed(" kernel   Linux "));
+	EXPECT_TRUE(printed(" ports    ") && printed(" rdma     "));
+	EXPECT_EQ(NULL, strstr(output, "FAIL"));
+	EXPECT_EQ(0, run("ulimit -n 64; collectivectl check"));
+	EXPECT_TRUE(printed("WARN files    64 open files"));
+	EXPECT_EQ(0, run("collectivectl -j check | jq -e '%s'",
+			 ".checks | map(select(.verdict == \"FAIL\")) == [] and length >= 9"));
+	EXPECT_EQ(1, run("COLL_DEVICE=/nowhere collectivectl check"));
+	EXPECT_TRUE(printed("FAIL device   /nowhere: ") && printed("programs cannot use"));
+	EXPECT_EQ(1, run("COLL_DEVICE=/nowhere collectivectl -j check"));
+	EXPECT_EQ(2, run("collectivectl check this 2>&1"));
 }
 
 TEST_F(two_ranks, top)
