@@ -125,7 +125,7 @@ TEST_F(two_ranks, answers)
 	EXPECT_EQ(COLLECTIVE_BARRIER, seen.answer[0].submitted.opcode);
 	EXPECT_EQ(0, seen.answer[0].oldest.instance);
 	EXPECT_LE(1000, seen.answer[0].oldest.age_ms);
-	EXPECT_EQ(COLL_ADMIN_REQUEST_MATCHING, seen.answer[0].oldest.state);
+	EXPECT_GT(COLL_ADMIN_REQUEST_FAILING, seen.answer[0].oldest.state);
 	ASSERT_EQ(1, seen.answer[0].oldest.nwaits);
 	EXPECT_EQ(1, seen.answer[0].oldest.waits[0]);
 	EXPECT_EQ(0, seen.answer[1].counted);
@@ -248,7 +248,9 @@ static int rank_survives(struct rank *r)
 {
 	CHECK_EQ(0, member_barrier(r->fd));
 	CHECK(flag_barrier(r->shared, FLAG_READY, r->nranks));
-	CHECK_EQ(-ECONNRESET, member_barrier(r->fd));
+	/* Rank 1 is killed instead. */
+	if (r->rank != 1)
+		CHECK_EQ(-ECONNRESET, member_barrier(r->fd));
 	CHECK(flag_wait(r->shared, FLAG_END, 1, 25000));
 	return 0;
 }
