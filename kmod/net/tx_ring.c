@@ -115,8 +115,8 @@ static u8 *ring_replace(struct coll_tx_ring *ring, u8 *bytes, u32 size)
 }
 
 /*
- * Reserve space for frames of requests.  Return: the size that the ring has to have, which is larger
- * while frames of queries are on their way.
+ * Reserve space for frames of requests.  Return: the size that the ring has to have, which is
+ * larger while frames of queries are on their way.
  */
 static u32 ring_reserve(struct coll_tx_ring *ring, u32 reserved)
 {

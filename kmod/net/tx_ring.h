@@ -29,8 +29,8 @@ struct coll_charges;
  * answer a peer have COLL_TX_ANSWERS bytes, and beyond that what can be had without sleeping.  A
  * frame without space fails the group.  An idle link makes its ring small again.
  *
- * Frames of queries have the space beyond @reserved, which is had without sleeping.  They are dropped
- * where there is none.
+ * Frames of queries have the space beyond @reserved, which is had without sleeping.  They are
+ * dropped where there is none.
  *
  * When the ring grows, the frames move to the same positions of other memory.  The control runner
  * may be sending from the old memory, which it frees afterwards.

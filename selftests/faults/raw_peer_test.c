@@ -151,7 +151,7 @@ TEST_F(raw_peer, asks_for_credit)
 		EXPECT_EQ(3, raw_peer_wait_credit(&self->peer, &last));
 		EXPECT_EQ(position, last);
 	}
-	EXPECT_GE(before + SPACE_KIB * 1024, member_value(self->name, 1, "memory_bytes"));
+	EXPECT_GE(before + SPACE_KIB * 1024LL, member_value(self->name, 1, "memory_bytes"));
 }
 
 /* The peer does not wait for the answers. */

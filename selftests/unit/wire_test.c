@@ -467,7 +467,10 @@ static void test_ranges(void)
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 4096, 0, 0);
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, COLLECTIVE_RANKS_MAX, 0);
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANKS_MAX);
-	c = (struct coll_control){ .kind = COLL_CONTROL_CREDIT, .credit_answer = COLL_CREDIT_ANSWERS };
+	c = (struct coll_control){
+		.kind = COLL_CONTROL_CREDIT,
+		.credit_answer = COLL_CREDIT_ANSWERS,
+	};
 	coll_wire_put_control(wire, &c, INCARNATION);
 	passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
 	tap_ok(passed, "a control frame out of range is refused");

@@ -25,14 +25,14 @@ struct outcome {
 	uint64_t wrong;
 };
 
-/* Prints what comes before the first line. */
+/* Prints the heading. */
 void report_begin(const struct bench *bench, const struct collective *collective);
 
 /* Prints the outcomes of one size, by enum bench_place. */
 void report_line(const struct bench *bench, const struct collective *collective,
 		 const struct trial *trial, const struct outcome *outcomes);
 
-/* Prints what comes after the last line, and makes the plot.  Return: 0 or an exit status. */
+/* Prints the summary, and makes the plot.  Return: 0 or an exit status. */
 int report_end(const struct bench *bench, const struct collective *collective);
 
 /* Is this the name of a file that gnuplot can be told? */

@@ -265,8 +265,7 @@ static void check_memlock(struct report *report)
 		     (unsigned long long)limit.rlim_cur >> 10);
 	else
 		tell(report, "memlock", VERDICT_WARN,
-		     "ulimit -l, LimitMEMLOCK=4G in a unit, or a line \"@collective - memlock 4194304\" in "
-		     "/etc/security/limits.d",
+		     "ulimit -l, LimitMEMLOCK=4G in a unit, or memlock in /etc/security/limits.d",
 		     "%llu KiB: operations on larger buffers fail with EDQUOT",
 		     (unsigned long long)limit.rlim_cur >> 10);
 }

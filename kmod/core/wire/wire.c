@@ -394,8 +394,8 @@ bool coll_reason_valid(const struct coll_reason *reason)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind, signature, reason, credit_answer, query, answer, and the rank and number
- *	of a MISMATCH_CALL are in range, other fields are as received
+ * @control: filled in; kind, signature, reason, credit_answer, query, answer, and the rank and
+ *	number of a MISMATCH_CALL are in range, other fields are as received
  * @incarnation: incarnation of the group
  *
  * Return: 0 or -EPROTO.
