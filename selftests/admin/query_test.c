@@ -496,9 +496,9 @@ TEST(malformed)
 		{ .kind = COLL_CONTROL_QUERY, .query = { 0, 1, 0 } },
 		{ .kind = COLL_CONTROL_QUERY, .query = { 0, 1, COLL_QUERY_HOPS + 1 } },
 		{ .kind = COLL_CONTROL_ANSWER, .answer = { 1, 1, 2, COLL_ANSWER_NODE_0, "x" } },
-		{ .kind = COLL_CONTROL_ANSWER, .answer = { 1, 1, 0, COLL_ANSWER_PARTS } },
+		{ .kind = COLL_CONTROL_ANSWER, .answer = { 1, 1, 0, COLL_ANSWER_PARTS, "" } },
 		{ .kind = COLL_CONTROL_ANSWER, .answer = { 1, 1, 0, COLL_ANSWER_NODE_0, "\033" } },
-		{ .kind = COLL_CONTROL_ANSWER, .answer = { 1, 1, 0, COLL_ANSWER_STATE } },
+		{ .kind = COLL_CONTROL_ANSWER, .answer = { 1, 1, 0, COLL_ANSWER_STATE, "" } },
 	};
 	struct collective_status status;
 	struct raw_group raw;
