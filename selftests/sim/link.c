@@ -297,6 +297,13 @@ static void endpoint_bounded(struct endpoint *ep)
 		sim_fail(ep->member->sim, "%u grants are kept", s->grants.count);
 }
 
+/* The peer has broken the protocol, or this rank has. */
+static void endpoint_refuse(struct endpoint *ep)
+{
+	ep->refused = true;
+	fault_refused(ep->member, ep->stream.peer);
+}
+
 /* Hand @len bytes to the stream, as a transport would. */
 static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 {
@@ -316,8 +323,7 @@ static void endpoint_deliver(struct endpoint *ep, const u8 *bytes, u32 len)
 		member->fpu = false;
 		if ((n < 0 || ep->mismatched) && (stream->peer == member->sim->ungranted ||
 						  member->rank == member->sim->ungranted)) {
-			ep->refused = true;
-			fault_refused(member, stream->peer);
+			endpoint_refuse(ep);
 			return;
 		}
 		if (n <= 0 || (u32)n > len) {
@@ -445,6 +451,8 @@ bool endpoint_receive(struct endpoint *ep)
 	coll_engine_deliver_unexpected(ep->stream.engine);
 	endpoint_raise_credit(ep);
 	member_wake_copy(ep->member);
+	if (ep->mismatched && !ep->refused)
+		endpoint_refuse(ep);
 	return ep->other->first;
 }
 

@@ -44,13 +44,19 @@ static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
 	const struct sim_part *part = task->args.user;
 	u32 ungranted = member_of(ctx)->sim->ungranted;
+	struct endpoint *ep;
 
 	/* Matching finds it on all ranks. */
 	if (member_of(ctx)->sim->ops[part->number].mismatched)
 		return;
-	/* The rank that sends ungranted bytes may mismatch its peers, too. */
+	/*
+	 * The rank that sends ungranted bytes may mismatch its peers, too: a grant that comes after
+	 * these bytes is taken for the next use of the key.
+	 */
 	if (peer == ungranted || member_of(ctx)->rank == ungranted) {
-		member_of(ctx)->ep[task->engine->lane][peer]->mismatched = true;
+		ep = member_of(ctx)->ep[task->engine->lane][peer];
+		ep->mismatched = true;
+		sim_wake(ep->member->sim, &ep->receive);
 		return;
 	}
 	sim_fail(member_of(ctx)->sim, "rank %u: operation %llu does not match that of %u",
