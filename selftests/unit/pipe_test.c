@@ -261,6 +261,35 @@ static void test_revoke(void)
 	tap_ok(right, "revoke: ready, being read, revoked, consumed; by owner");
 }
 
+/* Positions wrap: what was written long after the pipe has grown is not looked for in the old ring. */
+static void test_grow_wrap(void)
+{
+	struct coll_pipe pipe;
+	u32 events, i;
+	int mine, n;
+
+	right = true;
+	for_each_start(at) {
+		pipe_open(&pipe, SIZE, at);
+		check(pipe_grow(&pipe, 4 * SIZE));
+		for (i = 0; i < 8; i++) {
+			n = put_bytes_of(&pipe, 0, SIZE);
+			check(n > 0 && drain(&pipe, 7, &events) == n);
+		}
+		/* As after 2 GiB more. */
+		pipe.head += 0x80000000U;
+		pipe.tail += 0x80000000U;
+		pipe.tail_seen += 0x80000000U;
+		memset(pipe.old_ring, 0xff, SIZE);
+		put_reference_of(&pipe, 0, 100, 100, &mine);
+		check(!coll_pipe_revoke(&pipe, &mine) && !coll_pipe_is_read(&pipe));
+		coll_pipe_next(&pipe);
+		check(!coll_reference_begin(front(&pipe)));
+		pipe_free(&pipe);
+	}
+	tap_ok(right, "references are revoked 2 GiB after a pipe has grown");
+}
+
 static void test_grow(void)
 {
 	struct coll_pipe pipe;
@@ -371,7 +400,7 @@ static void test_reader_gone(void)
 
 int main(void)
 {
-	tap_plan(10);
+	tap_plan(11);
 	memory_init(&memory);
 	test_wrap();
 	test_pad();
@@ -380,6 +409,7 @@ int main(void)
 	test_positions();
 	test_revoke();
 	test_grow();
+	test_grow_wrap();
 	test_end();
 	test_reader_gone();
 	return tap_exit();

@@ -26,7 +26,7 @@ static struct coll_pipe_record *record_at(const struct coll_pipe *pipe, u32 at)
 /* A record that was written, perhaps before the pipe grew. */
 static struct coll_pipe_record *record_written(const struct coll_pipe *pipe, u32 at)
 {
-	if (pipe->old_ring && (s32)(at - pipe->moved_at) < 0)
+	if (pipe->old_size && (s32)(at - pipe->moved_at) < 0)
 		return (struct coll_pipe_record *)(pipe->old_ring + (at & (pipe->old_size - 1)));
 	return record_at(pipe, at);
 }
@@ -70,6 +70,12 @@ static u32 pipe_space(struct coll_pipe *pipe)
 {
 	/* The reader's last accesses to the space come before: pairs with pipe_release(). */
 	pipe->tail_seen = smp_load_acquire(&pipe->tail);
+	/*
+	 * No record is left in the old ring.  This is seen before @size more bytes are written, so
+	 * positions have not wrapped.
+	 */
+	if (pipe->old_size && (s32)(pipe->tail_seen - pipe->moved_at) >= 0)
+		pipe->old_size = 0;
 	return pipe->size - (pipe->head - pipe->tail_seen);
 }
 

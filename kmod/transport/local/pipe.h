@@ -76,7 +76,7 @@ struct coll_pipe_move {
  * @ring: memory of the records, at a multiple of 8; of the writer
  * @size: bytes of @ring; a power of two; of the writer
  * @old_ring: memory of the records before the pipe grew; NULL: it has not grown; of the writer
- * @old_size: bytes of @old_ring; of the writer
+ * @old_size: bytes of @old_ring; 0: no record is left there; of the writer
  * @moved_at: position of the first record in @ring; of the writer
  * @head: bytes written so far, modulo 2^32; at most @size more than @tail; of the writer [a]
  * @tail_seen: @tail as the writer has seen it last; of the writer
