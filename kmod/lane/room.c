@@ -22,7 +22,7 @@ static void *conn_alloc(struct coll_conn *conn, u32 bytes)
 
 	if (coll_charge(conn->net->charges, bytes))
 		return NULL;
-	memory = kvzalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	memory = kvzalloc(bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 	if (memory)
 		conn->charged += bytes;
 	else
@@ -76,7 +76,7 @@ int coll_lane_take_mail(struct coll_lane *lane, struct coll_conn *conn)
 		if (!err && left && max < LANE_GRANTS)
 			err = conn_grow_grants(conn);
 	} while (!err && left && max < LANE_GRANTS);
-	if (left)
+	if (left && !err)
 		coll_runner_kick(&lane->runner);
 	return err;
 }

@@ -157,20 +157,6 @@ void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 		coll_conn_handshake(conn, now);
 }
 
-static int net_resize_rings(struct coll_net *net, u32 ops)
-{
-	u32 size = coll_tx_ring_size(net->id->nlanes, ops);
-	struct coll_link *link;
-	int err;
-
-	coll_for_each_link(link, net) {
-		err = coll_tx_ring_resize(&link->tx_ring, size);
-		if (err)
-			return err;
-	}
-	return 0;
-}
-
 /**
  * coll_net_has_leases() - does a link need heartbeats while operations are in flight?
  * @net: of the member
@@ -195,6 +181,9 @@ bool coll_net_has_leases(const struct coll_net *net)
  */
 void coll_net_shrink(struct coll_net *net)
 {
+	u32 bytes = coll_tx_ring_bytes(net->id->nlanes, COLL_TX_OPS_FIRST);
+	struct coll_link *link;
+
 	mutex_lock(&net->link_mutex);
 	spin_lock(&net->fail->lock);
 	/* Nothing is in flight then. */
@@ -203,7 +192,8 @@ void coll_net_shrink(struct coll_net *net)
 	spin_unlock(&net->fail->lock);
 	/* What cannot be made smaller just now stays as it is. */
 	if (net->tx_ops == COLL_TX_OPS_FIRST)
-		net_resize_rings(net, COLL_TX_OPS_FIRST);
+		coll_for_each_link(link, net)
+			coll_tx_ring_shrink(&link->tx_ring, bytes);
 	mutex_unlock(&net->link_mutex);
 }
 
@@ -217,12 +207,19 @@ void coll_net_shrink(struct coll_net *net)
  */
 int coll_net_reserve(struct coll_net *net, u32 ops)
 {
+	struct coll_link *link;
 	int err = 0;
+	u32 bytes;
 
 	mutex_lock(&net->link_mutex);
+	ops = roundup_pow_of_two(ops);
 	if (ops > net->tx_ops) {
-		ops = roundup_pow_of_two(ops);
-		err = net_resize_rings(net, ops);
+		bytes = coll_tx_ring_bytes(net->id->nlanes, ops);
+		coll_for_each_link(link, net) {
+			err = coll_tx_ring_grow(&link->tx_ring, bytes);
+			if (err)
+				break;
+		}
 		if (!err)
 			WRITE_ONCE(net->tx_ops, ops);
 	}

@@ -16,19 +16,17 @@
 #define COLL_FRAMES_BLOCKED	2
 
 /**
- * coll_tx_ring_size() - size of a ring
+ * coll_tx_ring_bytes() - space that requests need in a ring
  * @nlanes: lanes of the member
  * @ops: requests in flight
  *
- * Return: bytes for all frames that these requests may send before the peer reads any.  A power of
- * two, because the positions are u32 that wrap.
+ * Return: bytes for all frames that these requests may send before the peer reads any.
  */
-u32 coll_tx_ring_size(u32 nlanes, u32 ops)
+u32 coll_tx_ring_bytes(u32 nlanes, u32 ops)
 {
 	u32 frames = COLL_FRAMES_REQUEST + COLL_FRAMES_LANE * nlanes;
 
-	return roundup_pow_of_two((ops * frames + COLL_FRAMES_BLOCKED * nlanes) *
-				  COLL_CONTROL_SIZE + COLL_TX_ANSWERS);
+	return (ops * frames + COLL_FRAMES_BLOCKED * nlanes) * COLL_CONTROL_SIZE + COLL_TX_ANSWERS;
 }
 
 /**
@@ -45,7 +43,8 @@ u32 coll_tx_ring_size(u32 nlanes, u32 ops)
 int coll_tx_ring_init(struct coll_tx_ring *ring, struct coll_charges *charges, u32 nlanes,
 		      u32 ops, u32 spare)
 {
-	u32 size = coll_tx_ring_size(nlanes, ops);
+	u32 bytes = coll_tx_ring_bytes(nlanes, ops);
+	u32 size = roundup_pow_of_two(bytes);
 	int err = coll_charge(charges, size);
 
 	if (err)
@@ -58,9 +57,9 @@ int coll_tx_ring_init(struct coll_tx_ring *ring, struct coll_charges *charges, u
 	spin_lock_init(&ring->lock);
 	ring->charges = charges;
 	ring->size = size;
-	ring->reserved = size;
+	ring->reserved = bytes;
 	ring->spare = spare;
-	ring->most = roundup_pow_of_two(coll_tx_ring_size(nlanes, COLL_INFLIGHT) + spare);
+	ring->most = roundup_pow_of_two(coll_tx_ring_bytes(nlanes, COLL_INFLIGHT) + spare);
 	return 0;
 }
 
@@ -114,22 +113,14 @@ static u8 *ring_replace(struct coll_tx_ring *ring, u8 *bytes, u32 size)
 	return old == ring->sending ? NULL : old;
 }
 
-/*
- * Reserve space for frames of requests.  Return: the size that the ring has to have, which is
- * larger while frames of queries are on their way.
- */
-static u32 ring_reserve(struct coll_tx_ring *ring, u32 reserved)
+static void ring_reserve(struct coll_tx_ring *ring, u32 bytes)
 {
-	u32 size = reserved;
-
 	spin_lock(&ring->lock);
-	ring->reserved = reserved;
-	if ((s32)(ring->spare_head - ring->tail) > 0)
-		size = roundup_pow_of_two(reserved + ring->spare);
+	ring->reserved = bytes;
 	spin_unlock(&ring->lock);
-	return size;
 }
 
+/* Return: 0, -EDQUOT or -ENOMEM. */
 static int ring_allocate(struct coll_tx_ring *ring, u32 size)
 {
 	u8 *bytes, *unused;
@@ -157,25 +148,39 @@ static int ring_allocate(struct coll_tx_ring *ring, u32 size)
 }
 
 /**
- * coll_tx_ring_resize() - make a ring larger, or smaller if it is empty
+ * coll_tx_ring_grow() - have space for the frames of more requests
  * @ring: the ring
- * @size: new size, a power of two: coll_tx_ring_size()
+ * @bytes: of these frames: coll_tx_ring_bytes()
  *
  * Context: may sleep; the caller serialises calls for a ring.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
-int coll_tx_ring_resize(struct coll_tx_ring *ring, u32 size)
+int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes)
 {
-	u32 reserved = ring->reserved;
-	int err;
+	u32 size = roundup_pow_of_two(bytes + ring->spare);
+	int err = 0;
 
-	size = ring_reserve(ring, size);
-	if (size == READ_ONCE(ring->size))
-		return 0;
-	err = ring_allocate(ring, size);
-	if (err)
-		ring_reserve(ring, reserved);
+	if (size > READ_ONCE(ring->size))
+		err = ring_allocate(ring, size);
+	if (!err)
+		ring_reserve(ring, bytes);
 	return err;
+}
+
+/**
+ * coll_tx_ring_shrink() - make a ring smaller if it is empty, and if there is memory
+ * @ring: the ring
+ * @bytes: of the frames that it is to have space for: coll_tx_ring_bytes()
+ *
+ * Context: may sleep; the caller serialises calls for a ring.
+ */
+void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes)
+{
+	u32 size = roundup_pow_of_two(bytes);
+
+	ring_reserve(ring, bytes);
+	if (size < READ_ONCE(ring->size))
+		ring_allocate(ring, size);
 }
 
 /* More space is needed than there is.  Return: false if there is no memory. */
@@ -237,13 +242,11 @@ bool coll_tx_ring_put_spare(struct coll_tx_ring *ring, const u8 *frame)
 	lockdep_assert_held(&ring->lock);
 	if (queued > ring->spare)
 		return false;
-	/* The ring doubles, so it grows by @reserved at least. */
 	if (ring->reserved + queued > ring->size && !ring_grow_now(ring))
 		return false;
 	if (ring->reserved + queued > ring->size)
 		return false;
 	ring_copy_in(ring, frame);
-	ring->spare_head = ring->head;
 	return true;
 }
 
@@ -251,14 +254,14 @@ bool coll_tx_ring_put_spare(struct coll_tx_ring *ring, const u8 *frame)
  * coll_tx_ring_has_space() - may frames be queued that the protocol does not need?
  * @ring: the ring
  *
- * Return: true if half of the space is free that there may be.
+ * Return: true if half of the space is free.
  */
 bool coll_tx_ring_has_space(struct coll_tx_ring *ring)
 {
 	bool space;
 
 	spin_lock(&ring->lock);
-	space = ring->head - ring->tail <= ring->most / 2;
+	space = ring->head - ring->tail <= ring->size / 2;
 	spin_unlock(&ring->lock);
 	return space;
 }

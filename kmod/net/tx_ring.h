@@ -16,21 +16,20 @@ struct coll_charges;
  * @charges: of the member [c]
  * @bytes: memory of the ring
  * @size: bytes of it, a power of two; what is charged
- * @reserved: bytes of it for the frames of requests and answers: coll_tx_ring_size()
+ * @reserved: bytes of it for the frames of requests and answers: coll_tx_ring_bytes()
  * @spare: bytes queued beyond which it takes no frame of a query [c]
  * @most: bytes to which it may grow [c]
  * @head: bytes queued so far
  * @tail: bytes sent so far; advanced by the control runner only
- * @spare_head: @head after the latest frame of a query
  * @sending: memory from which the control runner sends just now, without the lock; NULL: none
  *
  * A thread that submits makes the ring larger before its request is in flight, as
- * coll_tx_ring_size() says.  Then it has space for all frames that the request causes.  Frames that
- * answer a peer have COLL_TX_ANSWERS bytes, and beyond that what can be had without sleeping.  A
- * frame without space fails the group.  An idle link makes its ring small again.
+ * coll_tx_ring_bytes() says.  Then it has space for all frames that the request causes.  Frames
+ * that answer a peer have COLL_TX_ANSWERS bytes, and beyond that what can be had without sleeping.
+ * A frame without space fails the group.  An idle link makes its ring small again.
  *
- * Frames of queries have the space beyond @reserved, which is had without sleeping.  They are
- * dropped where there is none.
+ * Frames of queries have the space beyond @reserved.  A busy link has @spare bytes of it; a link
+ * that was idle gets it without sleeping.  Without space they are dropped.
  *
  * When the ring grows, the frames move to the same positions of other memory.  The control runner
  * may be sending from the old memory, which it frees afterwards.
@@ -45,16 +44,16 @@ struct coll_tx_ring {
 	u32 most;
 	u32 head;
 	u32 tail;
-	u32 spare_head;
 	const u8 *sending;
 };
 
-u32 coll_tx_ring_size(u32 nlanes, u32 ops);
+u32 coll_tx_ring_bytes(u32 nlanes, u32 ops);
 int coll_tx_ring_init(struct coll_tx_ring *ring, struct coll_charges *charges, u32 nlanes,
 		      u32 ops, u32 spare);
 void coll_tx_ring_cleanup(struct coll_tx_ring *ring);
 void *coll_tx_ring_take(struct coll_tx_ring *ring);
-int coll_tx_ring_resize(struct coll_tx_ring *ring, u32 size);
+int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes);
+void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes);
 bool coll_tx_ring_put(struct coll_tx_ring *ring, const u8 *frame);
 bool coll_tx_ring_put_spare(struct coll_tx_ring *ring, const u8 *frame);
 bool coll_tx_ring_has_space(struct coll_tx_ring *ring);

@@ -342,7 +342,8 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	int err;
 
 	while ((err = admit(request, wait, &result)) == -ENOBUFS) {
-		err = coll_net_reserve(reqs->net, READ_ONCE(reqs->inflight) + 1);
+		err = coll_net_reserve(reqs->net,
+				       min(READ_ONCE(reqs->inflight) + 1, COLL_INFLIGHT));
 		if (err)
 			return err;
 	}
@@ -409,6 +410,8 @@ static void request_part_done(struct coll_part *part)
 
 	if (READ_ONCE(request->match_pending))
 		coll_times_wait_for_calls(request);
+	else if (request->nparts > 1)
+		WRITE_ONCE(request->calls_after, 0);
 	coll_request_report(request, part->error);
 }
 

@@ -51,6 +51,8 @@ static int join_rank(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
 	join_valid(&join, self->name, self->id);
 	join.rank = rank;
 	join.lanes = 1;
+	/* A group that is local on every link closes its ports. */
+	join.transport = COLLECTIVE_TRANSPORT_TCP;
 	memcpy(join.secret, secret, sizeof(join.secret));
 	err = member_ioctl(self->fd[rank], COLLECTIVE_IOC_JOIN, &join);
 	memcpy(&self->addr[rank], join.addr, sizeof(self->addr[rank]));

@@ -303,7 +303,9 @@ TEST(calls_do_not_stay)
 	close(peer);
 }
 
-/* A rank sends what its peer does not receive: no memory of the peer grows. */
+/* A rank sends what its peer does not receive: there is credit for a buffer of this size. */
+#define EARLY_MOST	(144 * 1024)
+
 TEST_F_TIMEOUT(two_ranks, messages_do_not_grow, 100)
 {
 	static __u8 data[LITTLE];
@@ -326,7 +328,7 @@ TEST_F_TIMEOUT(two_ranks, messages_do_not_grow, 100)
 	}
 	EXPECT_LT(100, started);
 	sleep_ms(100);
-	EXPECT_EQ(before, member_value(self->name, 1, "memory_bytes"));
+	EXPECT_GE(before + EARLY_MOST, member_value(self->name, 1, "memory_bytes"));
 }
 
 TEST_HARNESS_MAIN

@@ -72,7 +72,7 @@ static void json_object(const struct bench *bench, const struct collective *coll
 	if (bench->cpu)
 		printf("\"cpu_us\": %.1f, ", outcome->cpu_us);
 	if (collective->bus_factor)
-		printf("\"algbw_GBps\": %.4f, \"busbw_GBps\": %.4f, ",
+		printf("\"algbw_GBps\": %.6g, \"busbw_GBps\": %.6g, ",
 		       algorithm_bandwidth(trial, outcome),
 		       bus_bandwidth(bench, collective, trial, outcome));
 	printf("\"wrong\": %" PRIu64 " }", outcome->wrong);
@@ -82,7 +82,7 @@ static void json_end(const struct bench *bench)
 {
 	printf("\n   ],\n");
 	if (bus_lines)
-		printf("   \"average_busbw_GBps\": %.4f,\n", bus_sum / bus_lines);
+		printf("   \"average_busbw_GBps\": %.6g,\n", bus_sum / bus_lines);
 	if (bench->links[0] || bench->links[1])
 		printf("   \"links\": { \"local\": %" PRIu64 ", \"tcp\": %" PRIu64 " },\n",
 		       bench->links[0], bench->links[1]);

@@ -159,8 +159,8 @@ static int rank_show(int argc, char **argv)
 	for (i = 0; error >= 0 && i < names.n; i++) {
 		error = coll_admin_query(ctl.admin, names.name[i], COLL_ADMIN_QUERY_MS, rank_row,
 					 &ranks);
-		/* Without a name, what cannot be asked is left out. */
-		if (!group && error < 0)
+		/* Without a name, groups that cannot be asked are left out. */
+		if (!group && (error == -EPERM || error == -ENOENT || error == -ENOTCONN))
 			error = 0;
 	}
 	free(names.name);

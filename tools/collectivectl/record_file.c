@@ -17,11 +17,17 @@ static struct json_object *value_of(struct json_object *row, const char *name)
 	return value;
 }
 
+/* The text of a file of another host; what a terminal would not print becomes '?'. */
 static char *text_of(struct json_object *row, const char *name)
 {
 	struct json_object *value = value_of(row, name);
+	char *text = entry_text(value ? json_object_get_string(value) : "");
+	char *at;
 
-	return entry_text(value ? json_object_get_string(value) : "");
+	for (at = text; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	return text;
 }
 
 static uint64_t number_of(struct json_object *row, const char *name, uint64_t otherwise)
@@ -138,8 +144,10 @@ static struct span *spans_of(const struct entries *entries, size_t *n)
 	for (i = 0; i < entries->n; i++) {
 		const struct entry *entry = sorted[i];
 
+		/* A key names many operations. */
 		if (!strcmp(entry->kind, "submit"))
-			submit = synchronises(entry->call) ? entry : NULL;
+			submit = synchronises(entry->call) &&
+				 !strstr(entry->operation, "key:") ? entry : NULL;
 		if (strcmp(entry->kind, "done") || entry->error || !submit ||
 		    submit->rank != entry->rank || strcmp(submit->operation, entry->operation) ||
 		    strcmp(submit->group, entry->group))

@@ -416,7 +416,7 @@ int ctl_why(int argc, char **argv)
 	for (i = 0; i < groups.n; i++) {
 		error = explain(groups.name[i], groups.size[i], table);
 		/* Without a name, groups of other users are left out, and those that have ended. */
-		if (error < 0 && argc)
+		if (error < 0 && (argc || (error != -EPERM && error != -ENOENT)))
 			return ctl_result(error);
 		worst = error > worst ? error : worst;
 	}

@@ -107,7 +107,7 @@ static bool uses_ring(const struct cm_task *task)
  */
 static bool retries(struct cm_task *task, int err)
 {
-	if (err != -EAGAIN && err != -EDQUOT)
+	if ((err != -EAGAIN && err != -EDQUOT) || task->group->failed)
 		return false;
 	if (!task->retry_until)
 		task->retry_until = now_us() + RETRY_US;
@@ -349,6 +349,8 @@ static void wait_for(struct cm_task *task)
 	if (task->request && request_complete(task, cm_settings.wait_ms))
 		return;
 	while (!look(task, pace.us)) {
+		/* Other operations of this process may wait to be submitted. */
+		cm_progress();
 		progress.poll();
 		pace_next(&pace);
 	}

@@ -80,7 +80,8 @@ bool environment_stats(void);
  * @communicator: its communicator; a reference
  * @task: its operation
  * @error: when complete: MPI_SUCCESS or an error code
- * @next_failed: next of a list of failures
+ * @is_listed: it is in a list of failures
+ * @next_failed: next of that list
  */
 struct request {
 	atomic_int references;
@@ -88,6 +89,7 @@ struct request {
 	struct communicator *communicator;
 	struct cm_task task;
 	int error;
+	bool is_listed;
 	struct request *next_failed;
 };
 

@@ -33,6 +33,10 @@ int request_failed(struct request *request)
 {
 	if (!current)
 		return request->error;
+	/* MPICH may ask more than once. */
+	if (request->is_listed)
+		return MPI_SUCCESS;
+	request->is_listed = true;
 	request->references++;
 	request->next_failed = current->failed;
 	current->failed = request;
@@ -76,6 +80,21 @@ static void set_status(const struct completion *completion, const struct request
 			statuses[i].MPI_ERROR = request->error;
 }
 
+/* End a function that completes nothing: its failed requests are failed when they are completed. */
+static int end_without(struct completion *completion, int err)
+{
+	struct request *request = completion->failed, *next;
+
+	current = completion->outer;
+	for (; request; request = next) {
+		next = request->next_failed;
+		request->is_listed = false;
+		request_put(request);
+	}
+	free(completion->handles);
+	return err;
+}
+
 /*
  * End a function that has returned @err.  @count: number of @statuses, of an array function;
  * @indices: of the requests to which these belong, or NULL: of all.
@@ -97,6 +116,7 @@ static int end(struct completion *completion, int err, int count, const int *ind
 		if (array && statuses != MPI_STATUSES_IGNORE)
 			set_status(completion, request, count, indices, statuses);
 		communicator_error(request->communicator, request->error);
+		request->is_listed = false;
 		request_put(request);
 	}
 	free(completion->handles);
@@ -119,6 +139,17 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	if (!begin(&completion, false, 0, NULL))
 		return PMPI_Test(request, flag, status);
 	return end(&completion, PMPI_Test(request, flag, status), 0, NULL, NULL);
+}
+
+/* MPICH does not ask for progress here. */
+EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	struct completion completion;
+
+	if (!begin(&completion, false, 0, NULL))
+		return PMPI_Request_get_status(request, flag, status);
+	cm_progress();
+	return end_without(&completion, PMPI_Request_get_status(request, flag, status));
 }
 
 EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
@@ -157,6 +188,8 @@ EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status 
 	if (!begin(&completion, false, count, requests))
 		return PMPI_Testall(count, requests, flag, statuses);
 	err = PMPI_Testall(count, requests, flag, statuses);
+	if (err == MPI_SUCCESS && !*flag)
+		return end_without(&completion, err);
 	return end(&completion, err, count, NULL, statuses);
 }
 

@@ -47,7 +47,8 @@ static void local_grow(struct coll_endpoint *ep)
 
 	if (coll_charge(ep->charges, LOCAL_RING_BULK))
 		return;
-	ring = kvmalloc(LOCAL_RING_BULK, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	ring = kvmalloc(LOCAL_RING_BULK,
+			GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 	if (ring && coll_pipe_grow(pipe_out(ep), ring, LOCAL_RING_BULK)) {
 		ep->charged += LOCAL_RING_BULK;
 		return;
