@@ -261,7 +261,7 @@ static void test_revoke(void)
 	tap_ok(right, "revoke: ready, being read, revoked, consumed; by owner");
 }
 
-/* Positions wrap: what was written long after the pipe has grown is not looked for in the old ring. */
+/* Positions wrap: what is written long after a pipe has grown is not sought in the old ring. */
 static void test_grow_wrap(void)
 {
 	struct coll_pipe pipe;
