@@ -49,7 +49,7 @@ static bool dump(const char *ynl, const char *object, const char *group, const c
 		    ynl, object, group, condition);
 }
 
-TEST_F(two_ranks, specification)
+TEST_F_TIMEOUT(two_ranks, specification, 200)
 {
 	static __u8 memory[8192] __attribute__((aligned(4096)));
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
