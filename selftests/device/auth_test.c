@@ -11,6 +11,7 @@
 #include <sys/klog.h>
 #include <unistd.h>
 
+#include "core/wire/wire.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/open_device.h"
@@ -51,8 +52,6 @@ static int join_rank(FIXTURE_DATA(secret) *self, int rank, const __u8 *secret)
 	join_valid(&join, self->name, self->id);
 	join.rank = rank;
 	join.lanes = 1;
-	/* A group that is local on every link closes its ports. */
-	join.transport = COLLECTIVE_TRANSPORT_TCP;
 	memcpy(join.secret, secret, sizeof(join.secret));
 	err = member_ioctl(self->fd[rank], COLLECTIVE_IOC_JOIN, &join);
 	memcpy(&self->addr[rank], join.addr, sizeof(self->addr[rank]));
@@ -170,7 +169,7 @@ static void call_make(FIXTURE_DATA(secret) *self, struct handshake *handshake, _
 	inflight = query.inflight_max;
 	memset(c, 0, HELLO_SIZE);
 	memcpy(c, "COLL", 4);
-	c[4] = 5;
+	c[4] = COLL_WIRE_VERSION;
 	c[HELLO_SECURED] = 1;
 	memcpy(c + 16, &self->id, 8);
 	strcpy((char *)c + 24, self->name);
