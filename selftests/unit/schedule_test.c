@@ -182,6 +182,74 @@ static void test_names(void)
 	tap_ok(named, "every schedule is found by the algorithm it names, by none before");
 }
 
+/**
+ * struct barrier - the first barrier of a fused allreduce
+ * @signals: signals that each rank sends
+ * @rounds: signals that wait for one another, at most
+ * @all: true if each rank has heard of all others after it
+ */
+struct barrier {
+	u32 signals;
+	u32 rounds;
+	bool all;
+};
+
+/*
+ * Of each rank the same holds, so it is followed for rank 0: bit d of @heard is set if it has heard
+ * of the rank @d behind it, after so many signals.
+ */
+static struct barrier barrier_of(u32 n)
+{
+	struct coll_plan plan = plan_of(COLLECTIVE_ALLREDUCE, 1ULL << 20, n, 0, 8);
+	const struct coll_schedule *schedule = coll_schedule_find(&plan);
+	u32 round[16] = { 0 }, distance, d, i;
+	struct barrier barrier = { 0 };
+	u64 heard[16] = { 1 };
+
+	for (i = 0; i + 1 < ARRAY_SIZE(heard); i++) {
+		struct coll_step step;
+
+		coll_schedule_step(schedule, &plan, i, &step);
+		if (!step.signal || step.depends_on > i)
+			break;
+		distance = n - step.from;
+		if (step.to != distance)
+			return barrier;
+		heard[i + 1] = heard[i];
+		for (d = 0; d < n; d++)
+			if (heard[step.depends_on] & 1ULL << d)
+				heard[i + 1] |= 1ULL << (d + distance) % n;
+		/* The signals before it that it waits for are a round less. */
+		round[i] = step.depends_on ? round[step.depends_on - 1] + 1 : 1;
+		barrier.rounds = round[i];
+	}
+	barrier.signals = i;
+	barrier.all = heard[i] == ~0ULL >> (64 - n);
+	return barrier;
+}
+
+static void test_barrier(void)
+{
+	bool all = true, few = true;
+	struct barrier barrier;
+	u32 n, reach;
+
+	for (n = 2; n <= 64; n++) {
+		u32 rounds = 0;
+
+		for (reach = 1; reach < n; reach *= 4)
+			rounds++;
+		barrier = barrier_of(n);
+		all &= barrier.all;
+		few &= barrier.rounds == rounds && barrier.signals <= 3 * rounds;
+	}
+	tap_ok(all, "after a barrier of 2 to 64 ranks, each has heard of all others");
+	tap_ok(few, "in a round of up to three signals for each factor of four");
+	barrier = barrier_of(4);
+	tap_ok(barrier.rounds == 1 && barrier.signals == 3,
+	       "so four ranks wait for one another once");
+}
+
 int main(void)
 {
 	u8 collective;
@@ -191,5 +259,6 @@ int main(void)
 		test_collective(collective);
 	test_window();
 	test_names();
+	test_barrier();
 	return tap_exit();
 }
