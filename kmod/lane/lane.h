@@ -18,6 +18,7 @@
 struct coll_conn;
 struct coll_ident;
 struct coll_net;
+struct coll_times;
 struct mem_cgroup;
 struct mm_struct;
 
@@ -25,14 +26,12 @@ struct mm_struct;
  * struct coll_lane_ops - what the operations do with what happens to their parts
  * @part_done: a part has ended; its @error says how.  The part may be freed
  * @mismatch: a frame of @peer did not match the part
- * @waited: the part has waited for @peer; at the begin of a run
  *
  * Called by the lane's runner, with no FPU section and no lock held; may sleep.
  */
 struct coll_lane_ops {
 	void (*part_done)(struct coll_part *part);
 	void (*mismatch)(struct coll_part *part, u32 peer);
-	void (*waited)(const struct coll_part *part, u32 peer, u64 ns);
 };
 
 /**
@@ -57,6 +56,7 @@ struct coll_lane_ops {
  * @zerocopy_bytes: bytes sent without a copy [L]
  * @nontemporal_bytes: bytes stored with non-temporal stores [L]
  * @waiting: how long it has waited for other ranks
+ * @times: tables of the member by enum collective_opcode; an entry is NULL until it is set once [c]
  * @done_parts: parts to be reported when the engine has returned [L]
  * @kicked: true if a stream was kicked since the last round of sends began [L]
  * @mismatch_pending: true if a received frame did not match its step; lane_report_mismatches()
@@ -93,6 +93,7 @@ struct coll_lane {
 	u64 zerocopy_bytes;
 	u64 nontemporal_bytes;
 	struct coll_waiting waiting;
+	struct coll_times *const *times;
 	struct list_head done_parts;
 	bool kicked;
 	bool mismatch_pending;

@@ -8,8 +8,10 @@
  * What a part has waited is what its lane has waited from the part's begin to its end.
  */
 #include <linux/ktime.h>
+#include <linux/math64.h>
 
 #include "lane/lane.h"
+#include "lane/times.h"
 #include "lane/waiting.h"
 
 /* The peer that reads memory which this task has sent by reference; COLL_NO_RANK: none. */
@@ -63,6 +65,18 @@ void coll_waiting_begin(struct coll_lane *lane)
 	waiting->since = ktime_get_ns();
 }
 
+/* Lanes of an operation wait at the same time, so each one counts for its part. */
+static void count_wait(const struct coll_lane *lane, u64 ns)
+{
+	const struct coll_plan *plan = &lane->waiting.part->task.args.plan;
+	struct coll_times *times = READ_ONCE(lane->times[plan->collective]);
+
+	if (lane->waiting.peer == COLL_NO_RANK || !times)
+		return;
+	atomic64_add(plan->nlanes == 1 ? ns : div_u64(ns, coll_plan_lanes(plan)),
+		     &times->waited[lane->waiting.peer]);
+}
+
 /**
  * coll_waiting_end() - a run begins
  * @lane: a lane that runs; a part that has waited has not ended, as parts end in runs only
@@ -77,6 +91,5 @@ void coll_waiting_end(struct coll_lane *lane)
 	ns = ktime_get_ns() - waiting->since;
 	waiting->since = 0;
 	waiting->total += ns;
-	if (waiting->peer != COLL_NO_RANK)
-		lane->ops->waited(waiting->part, waiting->peer, ns);
+	count_wait(lane, ns);
 }

@@ -88,6 +88,7 @@ static int join_lane(struct coll_member *member, u32 index)
 	lane->owner = member->owner.mm;
 	lane->memcg = member->owner.memcg;
 	lane->ops = &coll_request_lane_ops;
+	lane->times = member->requests.times;
 	return coll_lane_setup(lane, index);
 }
 

@@ -248,7 +248,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	start_result_init(result);
 	atomic64_inc(&reqs->counters.submitted);
 	coll_record_submit(&reqs->fail->trace, request->instance, &request->signature,
-			   request->footprint.block, request->nparts);
+			   request->footprint.block, request->nparts, request->submit_ns);
 	coll_table_start(request);
 	coll_table_insert(request);
 	if (wait)
@@ -422,14 +422,8 @@ static void request_mismatch(struct coll_part *part, u32 peer)
 	coll_match_payload_mismatch(request->reqs, part->task.args.instance, peer);
 }
 
-static void request_waited(const struct coll_part *part, u32 peer, u64 ns)
-{
-	coll_times_waited(part->owner, peer, ns);
-}
-
 /* Called by lanes for the parts of a request. */
 const struct coll_lane_ops coll_request_lane_ops = {
 	.part_done	= request_part_done,
 	.mismatch	= request_mismatch,
-	.waited		= request_waited,
 };

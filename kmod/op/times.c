@@ -94,25 +94,6 @@ void coll_times_queued(struct coll_request *request, u64 now)
 }
 
 /**
- * coll_times_waited() - a lane has waited for a rank
- * @request: the oldest operation of the lane
- * @peer: the rank
- * @ns: how long
- *
- * Lanes of an operation wait at the same time, so each one counts for its part.
- *
- * Context: runner of the lane.
- */
-void coll_times_waited(const struct coll_request *request, u32 peer, u64 ns)
-{
-	struct coll_times *times = READ_ONCE(request->reqs->times[request->op.opcode]);
-
-	if (times)
-		atomic64_add(request->nparts == 1 ? ns : div_u64(ns, request->nparts),
-			     &times->waited[peer]);
-}
-
-/**
  * coll_times_wait_for_calls() - a part has ended, and the calls of all ranks are not known yet
  * @request: in flight
  *

@@ -90,6 +90,13 @@ static struct dentry *recorder_root;
  * Recording
  */
 
+/* The time of a record: the present, if @ns is 0.  Records are in the order of their times. */
+static u64 record_time(const struct coll_recording *recording, u64 ns)
+{
+	return ns ? max(ns, recording->record[(recording->total - 1) % COLL_RECORDS].ns) :
+		    ktime_get_ns();
+}
+
 /* Return: the time of the record. */
 static u64 recorder_add(const struct coll_trace *trace, const struct coll_record *record)
 {
@@ -102,9 +109,9 @@ static u64 recorder_add(const struct coll_trace *trace, const struct coll_record
 		return ktime_get_ns();
 	recording = &recorder->recording;
 	spin_lock(&recorder->lock);
+	now = record_time(recording, record->ns);
 	slot = &recording->record[recording->total++ % COLL_RECORDS];
 	*slot = *record;
-	now = ktime_get_ns();
 	slot->ns = now;
 	switch (record->kind) {
 	case COLL_RECORD_STATE:
@@ -169,12 +176,15 @@ void coll_record_abort(const struct coll_trace *trace, const struct coll_reason 
  * @signature: signature of the call
  * @bytes: size of the vector, or of the longest block that is known
  * @lanes: number of lanes that take part
+ * @submit_ns: time of the submission, CLOCK_MONOTONIC ns; a moment ago
  */
 void coll_record_submit(const struct coll_trace *trace, u64 instance,
-			const struct coll_signature *signature, u64 bytes, u32 lanes)
+			const struct coll_signature *signature, u64 bytes, u32 lanes,
+			u64 submit_ns)
 {
 	trace_collective_begin(trace->id, instance, signature->collective, bytes, lanes);
 	recorder_add(trace, &(struct coll_record) {
+		.ns = submit_ns,
 		.kind = COLL_RECORD_SUBMIT,
 		.instance = instance,
 		.opcode = signature->collective,

@@ -48,7 +48,8 @@ void coll_record_state(const struct coll_trace *trace, enum collective_state fro
 		       enum collective_state to);
 void coll_record_abort(const struct coll_trace *trace, const struct coll_reason *reason);
 void coll_record_submit(const struct coll_trace *trace, u64 instance,
-			const struct coll_signature *signature, u64 bytes, u32 lanes);
+			const struct coll_signature *signature, u64 bytes, u32 lanes,
+			u64 submit_ns);
 u64 coll_record_begin(const struct coll_trace *trace, u64 instance);
 void coll_record_agreed(const struct coll_trace *trace, u64 instance);
 void coll_record_fail(const struct coll_trace *trace, u64 instance,
