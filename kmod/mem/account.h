@@ -22,12 +22,13 @@ struct coll_account;
  *			lanes
  *	recorder	itself				end of the group (coll_charge_detach())
  *	link		itself, mailboxes		coll_link_free()
- *	transmit ring	itself				coll_tx_ring_cleanup(), or the end
- *							of a local connection
+ *	transmit ring	itself				coll_tx_ring_cleanup(), or with the
+ *							endpoint that took it: send_rest()
  *	connection	itself, stream,			coll_conn_free()
  *			unexpected buffer
- *	endpoint	socket, file, send buffers	close(), or when the socket has lingered
- *							(coll_charge_detach())
+ *	endpoint	socket, file, send buffers;	close(); or when the socket has lingered,
+ *			half of a local connection,	when both ends of the connection have
+ *			its rings			closed (coll_charge_detach())
  *	request		itself				coll_request_free()
  *	request		scratch				coll_request_free()
  *	layout		itself				coll_block_layout_free()

@@ -294,6 +294,85 @@ TEST_F(account, links)
 	EXPECT_EQ(0, as_other_user(links_are_limited, self->limit));
 }
 
+/* Groups of two ranks; the ring of each lane of a writer grows to so many bytes. */
+#define RING_GROUPS	4
+#define RING_BYTES	65536
+#define RING_MESSAGE	2048
+
+/* Rank 0 sends so many small messages that its rings grow in every lane. */
+static int rings_grow(const int *fd, const char *name)
+{
+	long long before = member_value(name, 0, "memory_bytes");
+	static __u8 bytes[2][RING_MESSAGE];
+	struct collective_op op = {
+		.type = COLLECTIVE_UINT8,
+		.count = RING_MESSAGE,
+	};
+	__u64 request;
+	unsigned int i;
+
+	for (i = 0; i < 4 * LARGE_LANES; i++) {
+		op.opcode = COLLECTIVE_SEND;
+		op.root = 1;
+		op.send = (uintptr_t)bytes[0];
+		op.recv = 0;
+		CHECK_EQ(0, member_start(fd[0], &op, &request));
+		op.opcode = COLLECTIVE_RECV;
+		op.root = 0;
+		op.send = 0;
+		op.recv = (uintptr_t)bytes[1];
+		CHECK_EQ(0, member_submit(fd[1], &op));
+		CHECK_EQ(0, member_wait(fd[0], request, 0));
+	}
+	CHECK(member_value(name, 0, "memory_bytes") - before >= LARGE_LANES * RING_BYTES);
+	return 0;
+}
+
+/* The peer of a rank that has ended keeps the rings of that rank: they stay charged. */
+static int rings_are_limited(int limit)
+{
+	struct sockaddr_storage addr[2];
+	long long kept = 0, joined;
+	int reader[RING_GROUPS];
+	unsigned int i, rank;
+	char name[33];
+	int fd[2];
+	__u64 id;
+
+	CHECK_EQ(0, limit_set(limit, 256));
+	for (i = 0; i < RING_GROUPS; i++) {
+		group_unique(name, sizeof(name), &id);
+		for (rank = 0; rank < 2; rank++) {
+			fd[rank] = member_open();
+			CHECK_EQ(0, join_lanes(fd[rank], name, id, rank, 2,
+					       COLLECTIVE_TRANSPORT_LOCAL, &addr[rank]));
+		}
+		joined = member_value(name, 0, "memory_bytes");
+		CHECK_EQ(0, two_ranks_connect(fd, addr));
+		CHECK_EQ(0, rings_grow(fd, name));
+		CHECK_EQ(0, member_leave(fd[0]));
+		close(fd[0]);
+		kept += member_value(name, 1, "memory_bytes");
+		reader[i] = fd[1];
+	}
+	/* The readers' memory and one more rank would fit, but for the rings. */
+	CHECK(RING_GROUPS * LARGE_LANES * RING_BYTES > MIB);
+	CHECK_EQ(0, limit_set(limit, (kept + joined + MIB - 1) / MIB));
+	group_unique(name, sizeof(name), &id);
+	fd[0] = member_open();
+	CHECK_EQ(-EDQUOT, join_lanes(fd[0], name, id, 0, 2, COLLECTIVE_TRANSPORT_LOCAL, addr));
+	for (i = 0; i < RING_GROUPS; i++)
+		close(reader[i]);
+	CHECK_EQ(0, join_lanes(fd[0], name, id, 0, 2, COLLECTIVE_TRANSPORT_LOCAL, addr));
+	close(fd[0]);
+	return 0;
+}
+
+TEST_F(account, rings)
+{
+	EXPECT_EQ(0, as_other_user(rings_are_limited, self->limit));
+}
+
 /*
  * Memory cgroups
  */

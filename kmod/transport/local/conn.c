@@ -51,13 +51,11 @@ void coll_local_conn_put(struct coll_local_conn *conn)
 	if (!refcount_dec_and_test(&conn->refs))
 		return;
 	for (i = 0; i < 2; i++) {
-		struct coll_pipe *pipe = &conn->pipe[i];
-
-		if (pipe->rest)
-			coll_account_return(conn->rest_account[i], pipe->rest_size);
-		kvfree(pipe->rest);
-		kvfree(pipe->old_ring);
-		kvfree(pipe->ring);
+		kvfree(conn->pipe[i].rest);
+		kvfree(conn->pipe[i].old_ring);
+		kvfree(conn->pipe[i].ring);
+		if (conn->account[i])
+			coll_account_return(conn->account[i], conn->charged[i]);
 	}
 	kfree(conn);
 }
@@ -122,7 +120,9 @@ void coll_local_detach(struct coll_endpoint *ep)
 	spin_lock(&conn->lock);
 	conn->end[ep->side] = NULL;
 	spin_unlock(&conn->lock);
-	coll_uncharge(ep->charges, ep->charged);
+	/* The other end may keep the connection for as long as it likes. */
+	conn->charged[ep->side] = ep->charged;
+	conn->account[ep->side] = coll_charge_detach(ep->charges, ep->charged);
 	ep->charged = 0;
 	ep->local = NULL;
 	ep->transport = NULL;

@@ -261,7 +261,8 @@ static bool local_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 static void local_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len)
 {
 	coll_pipe_set_rest(pipe_out(ep), ring, size, at, len);
-	ep->local->rest_account[ep->side] = coll_charge_detach(ep->charges, size);
+	/* The ring's charge has come with it. */
+	ep->charged += size;
 }
 
 /* What was written stays readable anyway. */

@@ -20,12 +20,14 @@
  * @taken: true if the call was accepted: the ends may outlive the hub then; written by the
  *	accepting side [a]
  * @bytes: memory of this struct and of both rings, before one has grown
- * @rest_account: by side: account that is charged for the pipe's @rest
+ * @account: by side: account of an end that has closed; NULL: none
+ * @charged: by side: bytes charged to @account, returned when the connection is freed
  * @pipe: by the side that writes
  *
  * An end owns its endpoint and what it writes.  It clears its pointer when it closes, under @lock,
  * so that no event reaches an endpoint that is gone.  The rings exist until both ends are closed:
- * what one end has written last can still be read.
+ * what one end has written last can still be read.  So long they stay charged to the user of
+ * either end.
  */
 struct coll_local_conn {
 	refcount_t refs;
@@ -35,7 +37,8 @@ struct coll_local_conn {
 	struct list_head node;
 	bool taken;
 	u32 bytes;
-	struct coll_account *rest_account[2];
+	struct coll_account *account[2];
+	u32 charged[2];
 	struct coll_pipe pipe[2];
 };
 
