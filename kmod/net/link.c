@@ -272,6 +272,23 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 	return 0;
 }
 
+/*
+ * A frame had no space.  If the ring has all the space that it may have, the peer reads nothing;
+ * else this rank has no memory.
+ */
+static void link_report_overflow(struct coll_link *link)
+{
+	struct coll_net *net = link->net;
+	u32 rank = net->id->rank;
+
+	if (READ_ONCE(link->tx_ring.size) < link->tx_ring.most)
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, rank,
+				      COLLECTIVE_RANK_NONE);
+	else
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_SILENCE, min(link->peer, rank),
+				      max(link->peer, rank));
+}
+
 /**
  * coll_link_run() - send queued control frames, then receive
  * @link: the link
@@ -283,9 +300,7 @@ void coll_link_run(struct coll_link *link)
 	if (!link->control || link->control->state != COLL_CONN_OPEN)
 		return;
 	if (READ_ONCE(link->tx_overflow))
-		coll_fail_report_kind(link->net->fail, COLLECTIVE_REASON_SILENCE,
-				      min(link->peer, link->net->id->rank),
-				      max(link->peer, link->net->id->rank));
+		link_report_overflow(link);
 	/* Sending first: peers wait for the queued frames. */
 	coll_link_send(link);
 	coll_link_receive(link);

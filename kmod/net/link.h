@@ -54,6 +54,7 @@ struct coll_conn;
  * @calls: calls of two ranks, received ahead of the ABORT of a mismatch [C]
  * @tx_ring: control frames to be sent
  * @tx_overflow: true if a frame had no space [a]
+ * @rx_paused: true if no further frame is received in this run, because a ring is low [C]
  */
 struct coll_link {
 	struct list_head node;
@@ -84,6 +85,7 @@ struct coll_link {
 	struct coll_rank_call calls[2];
 	struct coll_tx_ring tx_ring;
 	bool tx_overflow;
+	bool rx_paused;
 };
 
 /* Links are added while this runs; none is removed before all runners have stopped. */

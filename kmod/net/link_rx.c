@@ -170,6 +170,8 @@ static int link_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 	struct coll_control control;
 	int err;
 
+	if (conn->link->rx_paused)
+		return 0;
 	memcpy(conn->buf + conn->rx_len, ptr, n);
 	conn->rx_len += n;
 	if (conn->rx_len < COLL_CONTROL_SIZE)
@@ -178,6 +180,7 @@ static int link_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 	err = coll_wire_get_control(conn->buf, &control, conn->net->id->incarnation);
 	if (!err)
 		err = link_receive_frame(conn->link, &control);
+	conn->link->rx_paused = READ_ONCE(conn->net->tx_low);
 	return err ? err : n;
 }
 
@@ -233,8 +236,10 @@ void coll_link_receive(struct coll_link *link)
 
 	if (!test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
 		return;
+	coll_net_make_room(link->net);
+	link->rx_paused = false;
 	n = conn->ep.transport->receive(&conn->ep, COLL_CONTROL_BUDGET);
-	if (n >= COLL_CONTROL_BUDGET) {
+	if (n >= COLL_CONTROL_BUDGET || link->rx_paused) {
 		/* More may have come; the other links are run first. */
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 		WRITE_ONCE(link->net->tx_pending, true);

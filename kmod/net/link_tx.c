@@ -21,6 +21,8 @@ static void link_queue(struct coll_link *link, const struct coll_control *contro
 	coll_wire_put_control(frame, control, link->net->id->incarnation);
 	if (!coll_tx_ring_put(&link->tx_ring, frame))
 		WRITE_ONCE(link->tx_overflow, true);
+	if (coll_tx_ring_is_low(&link->tx_ring))
+		WRITE_ONCE(link->net->tx_low, true);
 }
 
 /**

@@ -197,10 +197,56 @@ void coll_net_shrink(struct coll_net *net)
 	mutex_unlock(&net->link_mutex);
 }
 
+/* Let rings that are low grow; @link_mutex is held.  Return: 0, -EDQUOT or -ENOMEM. */
+static int net_make_room(struct coll_net *net)
+{
+	struct coll_link *link;
+	int err = 0;
+
+	if (!READ_ONCE(net->tx_low))
+		return 0;
+	/* Before the rings are looked at: a frame that is queued later sets it again. */
+	WRITE_ONCE(net->tx_low, false);
+	coll_for_each_link(link, net)
+		err = coll_tx_ring_make_room(&link->tx_ring) ?: err;
+	if (err)
+		WRITE_ONCE(net->tx_low, true);
+	return err;
+}
+
+/**
+ * coll_net_make_room() - have space on all links for what the next frame of a peer may cause
+ * @net: of the member
+ *
+ * A rank passes the failure of an operation on to all others, also of operations that it has not
+ * submitted.  Hundreds of these may come at once.
+ *
+ * Context: control runner; may sleep.
+ */
+void coll_net_make_room(struct coll_net *net)
+{
+	struct coll_link *link;
+	int err;
+
+	if (!READ_ONCE(net->tx_low))
+		return;
+	coll_for_each_link(link, net)
+		if (link->control && link->control->state == COLL_CONN_OPEN)
+			coll_link_send(link);
+	mutex_lock(&net->link_mutex);
+	err = net_make_room(net);
+	mutex_unlock(&net->link_mutex);
+	if (err)
+		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, net->id->rank,
+				      COLLECTIVE_RANK_NONE);
+}
+
 /**
  * coll_net_reserve() - have space on all links for the frames of more requests
  * @net: of the member
  * @ops: requests in flight, at most COLL_INFLIGHT
+ *
+ * Requests that fail at once leave frames behind, so rings may be low without many in flight.
  *
  * Context: a thread that submits; may sleep.
  * Return: 0, -EDQUOT or -ENOMEM.
@@ -223,6 +269,8 @@ int coll_net_reserve(struct coll_net *net, u32 ops)
 		if (!err)
 			WRITE_ONCE(net->tx_ops, ops);
 	}
+	if (!err)
+		err = net_make_room(net);
 	mutex_unlock(&net->link_mutex);
 	return err;
 }

@@ -90,6 +90,7 @@ struct coll_net_ops {
  *	written under [l] [a]
  * @any_refused: true if coll_link.refused_mask of some link is not 0 [a]
  * @tx_pending: true if control frames are queued that the control runner has not seen [a]
+ * @tx_low: true if the ring of some link may be low: coll_tx_ring_is_low() [a]
  * @query: queries of this rank, and those of others that it takes part in
  * @rejected: incoming connections that did not identify themselves as a rank of the group [a]
  * @secured: true if the group has a secret [c]
@@ -121,6 +122,7 @@ struct coll_net {
 	bool resting;
 	bool any_refused;
 	bool tx_pending;
+	bool tx_low;
 	struct coll_net_query query;
 	atomic64_t rejected;
 	bool secured;
@@ -138,6 +140,7 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
+void coll_net_make_room(struct coll_net *net);
 bool coll_net_run_links(struct coll_net *net);
 void coll_net_heartbeat(struct coll_net *net, u64 now);
 void coll_net_send_abort(struct coll_net *net);

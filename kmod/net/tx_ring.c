@@ -12,6 +12,13 @@
 /* Bytes for frames that no request of this rank causes: answers to a peer, PING, LEAVE, ABORT. */
 #define COLL_TX_ANSWERS		1024
 
+/*
+ * Space that the control runner makes before it receives: a frame of a peer causes at most the two
+ * calls and the ABORT of a mismatch and the report of an absent rank, on each link; and the runner
+ * itself sends PING, PONG, LEAVE and the ABORT of the group.
+ */
+#define COLL_TX_FORWARD		(COLL_TX_ANSWERS / 2)
+
 /* Frames of each lane that are queued once at most: BLOCKED, and the answer to that of the peer. */
 #define COLL_FRAMES_BLOCKED	2
 
@@ -181,6 +188,39 @@ void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes)
 	ring_reserve(ring, bytes);
 	if (size < READ_ONCE(ring->size))
 		ring_allocate(ring, size);
+}
+
+/**
+ * coll_tx_ring_is_low() - must space be made before a peer's frame is received?
+ * @ring: the ring, locked
+ *
+ * Return: true if the next frame of a peer may cause more frames than there is space for, beside
+ * those of requests, and the ring may grow.
+ */
+bool coll_tx_ring_is_low(const struct coll_tx_ring *ring)
+{
+	u32 requests = ring->reserved - COLL_TX_ANSWERS;
+
+	lockdep_assert_held(&ring->lock);
+	return ring->size < ring->most &&
+	       ring->head - ring->tail + requests + COLL_TX_FORWARD > ring->size;
+}
+
+/**
+ * coll_tx_ring_make_room() - have space for the frames that a peer's frame may cause
+ * @ring: the ring
+ *
+ * Context: may sleep; the caller serialises calls for a ring.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_tx_ring_make_room(struct coll_tx_ring *ring)
+{
+	bool low;
+
+	spin_lock(&ring->lock);
+	low = coll_tx_ring_is_low(ring);
+	spin_unlock(&ring->lock);
+	return low ? ring_allocate(ring, 2 * ring->size) : 0;
 }
 
 /* More space is needed than there is.  Return: false if there is no memory. */

@@ -25,8 +25,10 @@ struct coll_charges;
  *
  * A thread that submits makes the ring larger before its request is in flight, as
  * coll_tx_ring_bytes() says.  Then it has space for all frames that the request causes.  Frames
- * that answer a peer have COLL_TX_ANSWERS bytes, and beyond that what can be had without sleeping.
- * A frame without space fails the group.  An idle link makes its ring small again.
+ * that answer a peer, or pass on what it has sent, have COLL_TX_ANSWERS bytes.  The control runner
+ * receives no further frame while a ring is low, and makes it larger first.  So does a thread that
+ * submits, because requests that fail at once leave their frames behind.  A frame without space
+ * fails the group.  An idle link makes its ring small again.
  *
  * Frames of queries have the space beyond @reserved.  A busy link has @spare bytes of it; a link
  * that was idle gets it without sleeping.  Without space they are dropped.
@@ -56,6 +58,8 @@ int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes);
 void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes);
 bool coll_tx_ring_put(struct coll_tx_ring *ring, const u8 *frame);
 bool coll_tx_ring_put_spare(struct coll_tx_ring *ring, const u8 *frame);
+bool coll_tx_ring_is_low(const struct coll_tx_ring *ring);
+int coll_tx_ring_make_room(struct coll_tx_ring *ring);
 bool coll_tx_ring_has_space(struct coll_tx_ring *ring);
 const u8 *coll_tx_ring_begin_send(struct coll_tx_ring *ring, u32 *len);
 void coll_tx_ring_end_send(struct coll_tx_ring *ring, u32 sent);

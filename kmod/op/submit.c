@@ -212,7 +212,7 @@ static void note_submission(const struct coll_request *request)
  */
 static bool has_tx_space(const struct coll_requests *reqs)
 {
-	return reqs->inflight < READ_ONCE(reqs->net->tx_ops);
+	return reqs->inflight < READ_ONCE(reqs->net->tx_ops) && !READ_ONCE(reqs->net->tx_low);
 }
 
 /*
