@@ -477,6 +477,57 @@ static void test_dropped_requests(void)
 	fixture_free(f);
 }
 
+/* Early requests of which the last @n are dropped; @first: instance of the first one. */
+static struct fixture *drop_requests(u64 first, u32 n)
+{
+	const u32 most = (COLL_CREDIT_FIRST - COLL_CREDIT_KEPT / 2) / COLL_DATA_SIZE;
+	struct fixture *f = little_credit();
+	u32 i;
+
+	for (i = 0; i < most + n; i++)
+		arrive_frame(f, 1, first + i, 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(controls_sent(f, 1, COLL_CONTROL_CREDIT, NULL) == n &&
+	       f->stream[1].unexp_len == most * COLL_DATA_SIZE, "%u requests are dropped", n);
+	f->controls = 0;
+	return f;
+}
+
+/* Return: number of times that the peer is asked for a request again when an operation starts. */
+static u32 asks_again(struct fixture *f, u64 instance)
+{
+	u32 i, n = 0;
+
+	f->controls = 0;
+	submit(f, instance, 8192);
+	for (i = 0; i < f->controls; i++)
+		n += f->control[i].kind == COLL_CONTROL_GRANT && !f->control[i].position;
+	return n;
+}
+
+static void test_requests_asked_again(void)
+{
+	const u32 most = (COLL_CREDIT_FIRST - COLL_CREDIT_KEPT / 2) / COLL_DATA_SIZE;
+	struct fixture *f = drop_requests(0, 1);
+
+	tap_ok(asks_again(f, most) == 1, "the sender of a dropped request is asked for it again");
+	tap_ok(!asks_again(f, most + 1) && !asks_again(f, most + 2),
+	       "and not for requests of later operations");
+	fixture_free(f);
+
+	f = drop_requests(coll_instance_keyed(0), 2);
+	tap_ok(!asks_again(f, coll_instance_keyed(0)) &&
+	       !asks_again(f, coll_instance_keyed(most + 2)),
+	       "with keys, senders of other requests are not asked");
+	tap_ok(asks_again(f, coll_instance_keyed(most + 1)) == 1 &&
+	       asks_again(f, coll_instance_keyed(most)) == 1, "those of dropped ones are, once");
+	fixture_free(f);
+
+	f = drop_requests(coll_instance_keyed(0), COLL_DROPPED_KEYED + 1);
+	tap_ok(asks_again(f, coll_instance_keyed(most + COLL_DROPPED_KEYED)) == 1,
+	       "if there are too many, all are asked");
+	fixture_free(f);
+}
+
 static void test_barrier(void)
 {
 	struct fixture *f = fixture_new(1, 3);
@@ -798,6 +849,7 @@ int main(void)
 	test_blocked();
 	test_blocked_peer();
 	test_dropped_requests();
+	test_requests_asked_again();
 	test_barrier();
 	test_instances();
 	test_failed();

@@ -14,6 +14,7 @@
 #ifndef COLL_ENGINE_H
 #define COLL_ENGINE_H
 
+#include "core/engine/dropped.h"
 #include "core/engine/grant.h"
 #include "core/schedule/schedule.h"
 #include "core/data/fuse.h"
@@ -381,8 +382,7 @@ enum coll_ask {
  *	0: no more.  The owner may call coll_stream_raise_credit()
  * @rx_blocked: true if the peer has asked for more credit.  The owner must call
  *	coll_stream_raise_credit() or coll_stream_refuse_credit()
- * @requests_dropped: true if requests came too early and were not kept; their senders are asked for
- *	them again
+ * @dropped: requests that came too early and were not kept; the peer is asked for them again
  * @unexp_buf: unexpected buffer: eager frames that came before their turn;
  *	coll_unexp_bytes() of @rx_credit
  * @unexp_len: bytes of the frames in it
@@ -442,7 +442,7 @@ struct coll_stream {
 	u32 rx_credit;
 	u32 rx_wanted;
 	bool rx_blocked;
-	bool requests_dropped;
+	struct coll_dropped dropped;
 	u8 *unexp_buf;
 	u32 unexp_len;
 	u32 unexp_end;

@@ -43,7 +43,7 @@ static bool stream_drops_request(struct coll_stream *stream, const struct coll_d
 		stream_send_credit(stream, COLL_CREDIT_UNASKED);
 	if (stream->rx_eager - stream->rx_returned <= most)
 		return false;
-	stream->requests_dropped = true;
+	coll_dropped_add(&stream->dropped, data->instance);
 	stream->engine->credit_wanted = true;
 	stream->rx_wanted = max(stream->rx_wanted, min(2 * stream->rx_credit, COLL_CREDIT));
 	return true;

@@ -181,7 +181,7 @@ static void task_rx_start_run(struct coll_task *task)
 	stream = stream_to(engine, task->rx.from);
 	if (!task->args.eager && !task->rx.single_frame)
 		coll_task_grant(task);
-	else if (stream && stream->requests_dropped)
+	else if (stream && coll_dropped_take(&stream->dropped, task->args.instance))
 		coll_task_send_grant(task, 0);
 	if (stream && coll_unexp_holds(stream, task->args.instance))
 		coll_engine_queue_unexpected(task);
