@@ -324,3 +324,32 @@ int coll_admin_times(struct coll_admin *admin, const char *group, unsigned int r
 
 	return dump(admin, COLLECTIVE_CMD_TIME_GET, group, rank, take_time, &user);
 }
+
+EACH(pair);
+
+static int take_waits(struct nlattr **attrs, void *ctx)
+{
+	const struct each_pair *user = ctx;
+	struct nlattr *found[COLL_ADMIN_WAITED];
+	struct coll_admin_pair pair = {
+		.group = group_of(attrs),
+		.rank = rank_of(attrs),
+		.opcode = attr_u32(attrs[COLLECTIVE_A_TIME_OPCODE], 0),
+	};
+	unsigned int i, n = attr_all(attrs, COLLECTIVE_A_TIME_WAITED, found, COLL_ADMIN_WAITED);
+	int stop = 0;
+
+	for (i = 0; !stop && i < n; i++) {
+		parse_wait(found[i], &pair.waited);
+		stop = user->each(&pair, user->arg);
+	}
+	return stop;
+}
+
+int coll_admin_waits(struct coll_admin *admin, const char *group, unsigned int rank,
+		     int (*each)(const struct coll_admin_pair *pair, void *arg), void *arg)
+{
+	struct each_pair user = { each, arg };
+
+	return dump(admin, COLLECTIVE_CMD_WAIT_GET, group, rank, take_waits, &user);
+}

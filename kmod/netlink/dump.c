@@ -266,3 +266,14 @@ int collective_nl_answer_get_dumpit(struct sk_buff *skb, struct netlink_callback
 
 	return dump_object(skb, cb, &answers);
 }
+
+int collective_nl_wait_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	static const struct coll_object waits = {
+		.cmd		= COLLECTIVE_CMD_WAIT_GET,
+		.private	= true,
+		.put_member	= coll_put_waits,
+	};
+
+	return dump_object(skb, cb, &waits);
+}

@@ -43,7 +43,7 @@ struct coll_viewer {
  *	that it ends
  * @group: serial number of the group to go on with
  * @member: serial number of the member to go on with; of records the rank
- * @item: item of the member to go on with: rank, id or number
+ * @item: item of the member to go on with: rank, id or number; of waits see put_time.c
  */
 struct coll_dump {
 	struct coll_viewer viewer;
@@ -125,6 +125,8 @@ int coll_put_requests(struct coll_message *message, struct coll_dump *dump,
 
 /* put_time.c */
 int coll_put_times(struct coll_message *message, struct coll_dump *dump,
+		   struct coll_member *member);
+int coll_put_waits(struct coll_message *message, struct coll_dump *dump,
 		   struct coll_member *member);
 
 /* query.c */

@@ -102,6 +102,12 @@ static const struct nla_policy collective_answer_get_nl_policy[COLLECTIVE_A_ANSW
 	[COLLECTIVE_A_ANSWER_RANK] = { .type = NLA_U32, },
 };
 
+/* COLLECTIVE_CMD_WAIT_GET - dump */
+static const struct nla_policy collective_wait_get_nl_policy[COLLECTIVE_A_TIME_RANK + 1] = {
+	[COLLECTIVE_A_TIME_GROUP] = { .type = NLA_NUL_STRING, .len = 32, },
+	[COLLECTIVE_A_TIME_RANK] = { .type = NLA_U32, },
+};
+
 /* Ops table for collective */
 static const struct genl_split_ops collective_nl_ops[] = {
 	{
@@ -200,6 +206,13 @@ static const struct genl_split_ops collective_nl_ops[] = {
 		.dumpit		= collective_nl_answer_get_dumpit,
 		.policy		= collective_answer_get_nl_policy,
 		.maxattr	= COLLECTIVE_A_ANSWER_RANK,
+		.flags		= GENL_CMD_CAP_DUMP,
+	},
+	{
+		.cmd		= COLLECTIVE_CMD_WAIT_GET,
+		.dumpit		= collective_nl_wait_get_dumpit,
+		.policy		= collective_wait_get_nl_policy,
+		.maxattr	= COLLECTIVE_A_TIME_RANK,
 		.flags		= GENL_CMD_CAP_DUMP,
 	},
 };

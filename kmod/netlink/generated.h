@@ -42,6 +42,8 @@ int collective_nl_time_get_dumpit(struct sk_buff *skb,
 int collective_nl_query_doit(struct sk_buff *skb, struct genl_info *info);
 int collective_nl_answer_get_dumpit(struct sk_buff *skb,
 				    struct netlink_callback *cb);
+int collective_nl_wait_get_dumpit(struct sk_buff *skb,
+				  struct netlink_callback *cb);
 
 enum {
 	COLLECTIVE_NLGRP_EVENTS,

@@ -137,3 +137,73 @@ int coll_put_times(struct coll_message *message, struct coll_dump *dump,
 	}
 	return 0;
 }
+
+/*
+ * All waits of a collective, in messages of TIME_WAITS ranks at most.  The longest ones alone would
+ * not do for a program that subtracts: a rank that was not among them before would seem to have
+ * been waited for since then only.
+ */
+
+/* Adds the next ranks that were waited for.  Return: the rank after them, or -EMSGSIZE. */
+static int put_some_waits(struct sk_buff *skb, const struct coll_times *times, u32 peer,
+			  u32 nranks)
+{
+	struct time_wait wait;
+	u32 n = 0;
+
+	for (; peer < nranks && n < TIME_WAITS; peer++) {
+		wait = (struct time_wait){ peer, atomic64_read(&times->waited[peer]) };
+		if (!wait.ns)
+			continue;
+		if (put_wait(skb, &wait))
+			return -EMSGSIZE;
+		n++;
+	}
+	return peer;
+}
+
+/* Return: as put_some_waits(). */
+static int put_waits_from(struct coll_message *message, const struct coll_ident *id, u32 opcode,
+			  const struct coll_times *times, u32 peer)
+{
+	struct sk_buff *skb = message->skb;
+	int err = coll_message_begin(message), next = peer;
+
+	if (err)
+		return err;
+	err = nla_put_u32(skb, COLLECTIVE_A_TIME_RANK, id->rank) ||
+	      nla_put_u32(skb, COLLECTIVE_A_TIME_OPCODE, opcode);
+	if (!err)
+		next = put_some_waits(skb, times, peer, id->nranks);
+	err = coll_message_end(message, err || next < 0);
+	return err ? err : next;
+}
+
+/**
+ * coll_put_waits() - add the messages of all waits of a member's collectives
+ * @message: see struct coll_message
+ * @dump: @item is COLLECTIVE_RANKS_MAX times the collective to go on with, plus the rank
+ * @member: the member
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int coll_put_waits(struct coll_message *message, struct coll_dump *dump,
+		   struct coll_member *member)
+{
+	u32 opcode = dump->item / COLLECTIVE_RANKS_MAX, peer = dump->item % COLLECTIVE_RANKS_MAX;
+	const struct coll_times *times;
+	int next;
+
+	for (; opcode < COLLECTIVE_OPCODE_COUNT; opcode++, peer = 0) {
+		/* Pairs with times_new(). */
+		times = smp_load_acquire(&member->requests.times[opcode]);
+		while (times && peer < member->id.nranks) {
+			dump->item = opcode * COLLECTIVE_RANKS_MAX + peer;
+			next = put_waits_from(message, &member->id, opcode, times, peer);
+			if (next < 0)
+				return next;
+			peer = next;
+		}
+	}
+	return 0;
+}

@@ -526,6 +526,20 @@ struct coll_admin_time {
 };
 
 /**
+ * struct coll_admin_pair - how long a rank has waited for another one in a collective
+ * @group: name of the group
+ * @rank: the rank that has waited
+ * @opcode: the collective
+ * @waited: for which rank, and how long
+ */
+struct coll_admin_pair {
+	const char *group;
+	unsigned int rank;
+	unsigned int opcode;
+	struct coll_admin_wait waited;
+};
+
+/**
  * struct coll_admin_event - something has happened to a rank of this host
  * @group: name of the group
  * @rank: the rank
@@ -656,6 +670,10 @@ int coll_admin_records(struct coll_admin *admin, const char *group, unsigned int
 int coll_admin_times(struct coll_admin *admin, const char *group, unsigned int rank,
 		     int (*each)(const struct coll_admin_time *time, void *arg), void *arg);
 
+/* All pairs of ranks of which one has waited for the other, in the order of the latter. */
+int coll_admin_waits(struct coll_admin *admin, const char *group, unsigned int rank,
+		     int (*each)(const struct coll_admin_pair *pair, void *arg), void *arg);
+
 /* Time in which all ranks that can answer a query have done so; ms. */
 #define COLL_ADMIN_QUERY_MS	1000U
 
@@ -664,11 +682,14 @@ int coll_admin_times(struct coll_admin *admin, const char *group, unsigned int r
  *
  * Waits for answers, at most @timeout_ms, then calls @each for every rank in order, also those that
  * have not answered, until it returns something else than 0.  A rank of this host asks.  A group is
- * asked once a second at most: a call within that time gets the answers to the query before.
+ * asked once a second at most: a call within that time gets the answers to the query before.  If
+ * another program has the rank ask again before the answers have been read, or if the rank has gone,
+ * the call begins again, twice at most.
  *
  * Return: 0: all ranks have answered; 1: some have not; what @each returned; or a negative errno:
  * ENOENT (no such group), EPERM (it belongs to another user), ENOTCONN (no rank of this host is
- * connected), EDQUOT, ENOMEM.
+ * connected, or those that have asked are gone), EBUSY (other programs ask all the time), EDQUOT,
+ * ENOMEM.
  */
 int coll_admin_query(struct coll_admin *admin, const char *group, unsigned int timeout_ms,
 		     int (*each)(const struct coll_admin_answer *answer, void *arg), void *arg);

@@ -28,24 +28,35 @@ static int add_time(const struct coll_admin_time *time, void *arg)
 {
 	struct late_group *group = group_add(arg, time->group);
 	struct late_rank *rank;
-	unsigned int i;
 
 	if (time->rank >= LATE_RANKS)
 		return 0;
 	rank = &group->rank[time->rank];
 	group->here += !rank->here;
 	rank->here = true;
-	rank->waited += time->waited_ns;
-	for (i = 0; i < time->nwaited; i++)
-		if (time->waited[i].peer < LATE_RANKS)
-			group->rank[time->waited[i].peer].awaited += time->waited[i].ns;
 	return 0;
 }
 
+static int add_wait(const struct coll_admin_pair *pair, void *arg)
+{
+	struct late_group *group = group_add(arg, pair->group);
+
+	if (pair->rank < LATE_RANKS)
+		group->rank[pair->rank].waited += pair->waited.ns;
+	if (pair->waited.peer < LATE_RANKS)
+		group->rank[pair->waited.peer].awaited += pair->waited.ns;
+	return 0;
+}
+
+/* The ranks of this host are those that have times, also if they have waited for none. */
 int lates_take(struct lates *lates, const char *group)
 {
+	int error;
+
 	*lates = (struct lates){ 0 };
-	return coll_admin_times(ctl.admin, group, COLL_ADMIN_ALL, add_time, lates);
+	error = coll_admin_times(ctl.admin, group, COLL_ADMIN_ALL, add_time, lates);
+	return error < 0 ? error :
+	       coll_admin_waits(ctl.admin, group, COLL_ADMIN_ALL, add_wait, lates);
 }
 
 struct lates lates_copy(const struct lates *lates)

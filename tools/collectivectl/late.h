@@ -43,7 +43,7 @@ struct lates {
 	size_t n;
 };
 
-/* Return: what coll_admin_times() returned. */
+/* Return: 0 or more, or a negative errno. */
 int lates_take(struct lates *lates, const char *group);
 struct lates lates_copy(const struct lates *lates);
 void lates_free(struct lates *lates);
