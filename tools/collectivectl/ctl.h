@@ -3,6 +3,7 @@
 #define CTL_H
 
 #include <stdbool.h>
+#include <time.h>
 
 #include <collective_admin.h>
 
@@ -65,6 +66,15 @@ unsigned int ctl_number(const char *text, const char *what);
 
 /* The result of a call of the library; says why it was refused.  Return: the exit status. */
 int ctl_result(int err);
+
+/* The time of a clock; ns. */
+static inline uint64_t ctl_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * 1000000000ULL + now.tv_nsec;
+}
 
 /* Texts: valid until the next 15 calls of these functions. */
 const char *text_bytes(uint64_t bytes);

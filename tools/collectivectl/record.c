@@ -59,13 +59,9 @@ struct clocks {
 
 static struct clocks clocks_now(void)
 {
-	struct timespec now, realtime;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	clock_gettime(CLOCK_REALTIME, &realtime);
 	return (struct clocks){
-		.now = now.tv_sec * 1000000000ULL + now.tv_nsec,
-		.realtime = realtime.tv_sec * 1000000000ULL + realtime.tv_nsec,
+		.now = ctl_clock_ns(CLOCK_MONOTONIC),
+		.realtime = ctl_clock_ns(CLOCK_REALTIME),
 	};
 }
 
@@ -154,6 +150,20 @@ static int record_take(const struct coll_admin_record *record, void *arg)
 	return 0;
 }
 
+int entry_by_rank(const struct entry *a, const struct entry *b)
+{
+	int order = strcmp(a->group, b->group);
+
+	return order ? order : (a->rank > b->rank) - (a->rank < b->rank);
+}
+
+int entry_by_operation(const struct entry *a, const struct entry *b)
+{
+	int order = strcmp(a->group, b->group);
+
+	return order ? order : strcmp(a->operation, b->operation);
+}
+
 static int by_time(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
@@ -161,24 +171,18 @@ static int by_time(const void *a, const void *b)
 
 	if (x->realtime_ns != y->realtime_ns)
 		return x->realtime_ns < y->realtime_ns ? -1 : 1;
-	order = strcmp(x->group, y->group);
-	if (order)
-		return order;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number);
+	order = entry_by_rank(x, y);
+	return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
 /* 0 of two copies of a record. */
 static int by_number(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
-	int order = strcmp(x->group, y->group);
+	int order = entry_by_rank(x, y);
 
 	if (order)
 		return order;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
 	if (x->number != y->number)
 		return x->number < y->number ? -1 : 1;
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);

@@ -55,6 +55,10 @@ struct entries {
 	size_t n;
 };
 
+/* Order by group and rank, and by group and operation; 0: the same. */
+int entry_by_rank(const struct entry *a, const struct entry *b);
+int entry_by_operation(const struct entry *a, const struct entry *b);
+
 struct entry *entries_add(struct entries *entries);
 char *entry_text(const char *text);
 

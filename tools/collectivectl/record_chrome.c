@@ -72,36 +72,28 @@ static void print_text(const char *separate, const char *name, const char *text)
 
 static bool same_rank(const struct entry *a, const struct entry *b)
 {
-	return a->rank == b->rank && !strcmp(a->group, b->group);
+	return !entry_by_rank(a, b);
 }
 
 static bool same_operation(const struct entry *a, const struct entry *b)
 {
-	return !strcmp(a->operation, b->operation) && !strcmp(a->group, b->group);
+	return !entry_by_operation(a, b);
 }
 
-static int by_rank(const void *a, const void *b)
+static int by_rank_and_number(const void *a, const void *b)
 {
 	const struct entry *x = *(const struct entry **)a, *y = *(const struct entry **)b;
-	int order = strcmp(x->group, y->group);
+	int order = entry_by_rank(x, y);
 
-	if (order)
-		return order;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	return (x->number > y->number) - (x->number < y->number);
+	return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
-static int by_operation(const void *a, const void *b)
+static int by_operation_and_time(const void *a, const void *b)
 {
 	const struct entry *x = (*(struct slice **)a)->submit, *y = (*(struct slice **)b)->submit;
-	int order = strcmp(x->group, y->group);
+	int order = entry_by_operation(x, y);
 
-	if (!order)
-		order = strcmp(x->operation, y->operation);
-	if (order)
-		return order;
-	return x->realtime_ns < y->realtime_ns ? -1 : x->realtime_ns > y->realtime_ns;
+	return order ? order : (x->realtime_ns > y->realtime_ns) - (x->realtime_ns < y->realtime_ns);
 }
 
 /* A use of a key is a new operation once the one before is done. */
@@ -141,7 +133,7 @@ static void set_first(struct slice *slices, size_t n)
 		err(CTL_FAILED, "memory");
 	for (i = 0; i < n; i++)
 		sorted[i] = &slices[i];
-	qsort(sorted, n, sizeof(*sorted), by_operation);
+	qsort(sorted, n, sizeof(*sorted), by_operation_and_time);
 	for (i = 0; i < n; i++) {
 		bool same = i && same_operation(sorted[i]->submit, sorted[i - 1]->submit);
 
@@ -298,7 +290,7 @@ void entries_print_chrome(const struct entries *entries)
 		err(CTL_FAILED, "memory");
 	for (i = 0; i < entries->n; i++)
 		sorted[i] = &entries->entry[i];
-	qsort(sorted, entries->n, sizeof(*sorted), by_rank);
+	qsort(sorted, entries->n, sizeof(*sorted), by_rank_and_number);
 	printf("{\"displayTimeUnit\":\"ns\",\n");
 	printf("\"otherData\":{\"start_realtime_ns\":\"%" PRIu64 "\"},\n", start);
 	printf("\"traceEvents\":[\n");

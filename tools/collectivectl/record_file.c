@@ -107,25 +107,18 @@ static bool synchronises(const char *call)
 
 static int by_operation(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
-	int order = strcmp(x->entry->group, y->entry->group);
-
-	return order ? order : strcmp(x->entry->operation, y->entry->operation);
+	return entry_by_operation(((const struct span *)a)->entry, ((const struct span *)b)->entry);
 }
 
-static int by_rank(const void *a, const void *b)
+/* Then the records of an operation of a rank follow one another. */
+static int by_rank_and_operation(const void *a, const void *b)
 {
 	const struct entry *x = *(const struct entry **)a, *y = *(const struct entry **)b;
-	int order = strcmp(x->group, y->group);
+	int order = entry_by_rank(x, y);
 
-	if (order)
-		return order;
-	if (x->rank != y->rank)
-		return x->rank < y->rank ? -1 : 1;
-	order = strcmp(x->operation, y->operation);
-	if (order)
-		return order;
-	return (x->number > y->number) - (x->number < y->number);
+	if (!order)
+		order = entry_by_operation(x, y);
+	return order ? order : (x->number > y->number) - (x->number < y->number);
 }
 
 /* Return: the operations that have succeeded, and that synchronise; @n of them. */
@@ -139,7 +132,7 @@ static struct span *spans_of(const struct entries *entries, size_t *n)
 		err(CTL_FAILED, "memory");
 	for (i = 0; i < entries->n; i++)
 		sorted[i] = &entries->entry[i];
-	qsort(sorted, entries->n, sizeof(*sorted), by_rank);
+	qsort(sorted, entries->n, sizeof(*sorted), by_rank_and_operation);
 	*n = 0;
 	for (i = 0; i < entries->n; i++) {
 		const struct entry *entry = sorted[i];

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -110,20 +109,12 @@ static int add_request(const struct coll_admin_request *request, void *arg)
 	return 0;
 }
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000000000ULL + now.tv_nsec;
-}
-
 static int take_samples(struct samples *samples, const char *group)
 {
 	int error;
 
 	memset(samples, 0, sizeof(*samples));
-	samples->at = monotonic_ns();
+	samples->at = ctl_clock_ns(CLOCK_MONOTONIC);
 	error = coll_admin_members(ctl.admin, group, COLL_ADMIN_ALL, add_sample, samples);
 	if (error < 0)
 		return error;
