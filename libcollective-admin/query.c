@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Queries: every rank of a group is asked, on all hosts. */
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,22 +12,39 @@
 #define LOOK_FIRST	2
 #define LOOK_MOST	50
 
+/* Times that a query is begun again, because its rank has gone or has asked again. */
+#define RESTARTS	3
+
+/**
+ * struct kept - an answer that the library keeps
+ * @answer: it; its texts are those below
+ * @group: name of the group
+ * @node: name of the host
+ */
+struct kept {
+	struct coll_admin_answer answer;
+	char group[COLLECTIVE_NAME_MAX + 1];
+	char node[80];
+};
+
 /**
  * struct query - a query in progress
  * @rank: rank of this host that asks
+ * @number: of the query, of those of this rank
  * @pending: true if more answers may come
- * @ranks: ranks of the group; 0: the rank that asks has gone
+ * @overtaken: true if answers to another query were seen
+ * @kept: the answers of all ranks, at the latest look
+ * @ranks: entries of @kept; 0: the rank that asks has gone
  * @missing: ranks that have not answered
- * @each: function of the user; NULL: answers are only counted
- * @arg: for it
  */
 struct query {
 	unsigned int rank;
+	unsigned int number;
 	bool pending;
+	bool overtaken;
+	struct kept *kept;
 	unsigned int ranks;
 	unsigned int missing;
-	int (*each)(const struct coll_admin_answer *answer, void *arg);
-	void *arg;
 };
 
 static int take_query(struct nlattr **attrs, void *ctx)
@@ -33,6 +52,7 @@ static int take_query(struct nlattr **attrs, void *ctx)
 	struct query *query = ctx;
 
 	query->rank = attr_u32(attrs[COLLECTIVE_A_ANSWER_RANK], COLL_ADMIN_NONE);
+	query->number = attr_u32(attrs[COLLECTIVE_A_ANSWER_NUMBER], 0);
 	return 0;
 }
 
@@ -83,31 +103,48 @@ static void parse_answer(struct nlattr **attrs, struct coll_admin_answer *answer
 	parse_reason(attrs[COLLECTIVE_A_ANSWER_LAST_FAILURE], &answer->last);
 }
 
+static int keep_answer(struct query *query, const struct coll_admin_answer *answer)
+{
+	struct kept *kept = reallocarray(query->kept, query->ranks + 1, sizeof(*kept));
+
+	if (!kept)
+		return -ENOMEM;
+	query->kept = kept;
+	kept += query->ranks++;
+	kept->answer = *answer;
+	snprintf(kept->group, sizeof(kept->group), "%s", answer->group);
+	snprintf(kept->node, sizeof(kept->node), "%s", answer->node);
+	return 0;
+}
+
 static int take_answer(struct nlattr **attrs, void *ctx)
 {
 	struct coll_admin_answer answer;
 	struct query *query = ctx;
 
-	parse_answer(attrs, &answer);
+	query->overtaken |= attr_u32(attrs[COLLECTIVE_A_ANSWER_NUMBER], 0) != query->number;
 	query->pending |= !!attrs[COLLECTIVE_A_ANSWER_PENDING];
-	query->ranks++;
+	parse_answer(attrs, &answer);
 	query->missing += !answer.answered;
-	return query->each ? query->each(&answer, query->arg) : 0;
+	return keep_answer(query, &answer);
 }
 
-/* Reads the answers that there are. */
+/* Reads the answers that there are.  Return: 0 or a negative errno. */
 static int look(struct coll_admin *admin, const char *group, struct query *query)
 {
 	struct nl_msg *msg = admin_message(admin, COLLECTIVE_CMD_ANSWER_GET,
 					   NLM_F_REQUEST | NLM_F_DUMP, group);
 	struct answer answer = { .take = take_answer, .ctx = query };
+	int err;
 
 	query->pending = false;
+	query->overtaken = false;
 	query->ranks = 0;
 	query->missing = 0;
 	if (msg)
 		nla_put_u32(msg, COLLECTIVE_A_ANSWER_RANK, query->rank);
-	return admin_call(admin, msg, &answer);
+	err = admin_call(admin, msg, &answer);
+	return err < 0 ? err : 0;
 }
 
 static void sleep_ms(unsigned int ms)
@@ -117,35 +154,65 @@ static void sleep_ms(unsigned int ms)
 	nanosleep(&time, NULL);
 }
 
-int coll_admin_query(struct coll_admin *admin, const char *group, unsigned int timeout_ms,
-		     int (*each)(const struct coll_admin_answer *answer, void *arg), void *arg)
+/* Looks until no more answers can come.  Return: 0 or a negative errno. */
+static int await_answers(struct coll_admin *admin, const char *group, struct query *query,
+			 unsigned int timeout_ms)
 {
-	struct query query = { .rank = COLL_ADMIN_NONE };
-	struct answer answer = { .take = take_query, .ctx = &query };
 	unsigned int pause = LOOK_FIRST, waited = 0;
 	int err;
 
-	if (!group)
-		return admin_fail(admin, -EINVAL, "a query is about one group");
-	err = admin_call(admin, admin_message(admin, COLLECTIVE_CMD_QUERY,
-					      NLM_F_REQUEST | NLM_F_ACK, group), &answer);
-	if (err < 0)
-		return err;
 	for (;;) {
-		err = look(admin, group, &query);
-		if (err < 0)
+		err = look(admin, group, query);
+		if (err || !query->pending || query->overtaken || waited >= timeout_ms)
 			return err;
-		if (!query.pending || waited >= timeout_ms)
-			break;
 		pause = pause < timeout_ms - waited ? pause : timeout_ms - waited;
 		sleep_ms(pause);
 		waited += pause;
 		pause = 2 * pause < LOOK_MOST ? 2 * pause : LOOK_MOST;
 	}
-	query.each = each;
-	query.arg = arg;
-	err = look(admin, group, &query);
-	if (err >= 0 && !query.ranks)
-		return admin_fail(admin, -ENOTCONN, "the rank that has asked is gone");
-	return err < 0 || err > 1 ? err : !!query.missing;
+}
+
+/*
+ * Asks, and waits for the answers.  If the rank has asked again meanwhile for another program, the
+ * answers to this query are gone, and those to the other one are taken.  If the rank is gone,
+ * another one asks.  Return: 0 or a negative errno.
+ */
+static int ask(struct coll_admin *admin, const char *group, struct query *query,
+	       unsigned int timeout_ms)
+{
+	unsigned int n;
+	int err;
+
+	for (n = 0; n < RESTARTS; n++) {
+		struct answer answer = { .take = take_query, .ctx = query };
+
+		err = admin_call(admin, admin_message(admin, COLLECTIVE_CMD_QUERY,
+						      NLM_F_REQUEST | NLM_F_ACK, group), &answer);
+		if (err >= 0)
+			err = await_answers(admin, group, query, timeout_ms);
+		if (err < 0 || (query->ranks && !query->overtaken))
+			return err;
+	}
+	return query->ranks ?
+	       admin_fail(admin, -EBUSY, "the queries of other programs leave no time for this one") :
+	       admin_fail(admin, -ENOTCONN, "the rank that has asked is gone");
+}
+
+int coll_admin_query(struct coll_admin *admin, const char *group, unsigned int timeout_ms,
+		     int (*each)(const struct coll_admin_answer *answer, void *arg), void *arg)
+{
+	struct query query = { .rank = COLL_ADMIN_NONE };
+	unsigned int i;
+	int err;
+
+	if (!group)
+		return admin_fail(admin, -EINVAL, "a query is about one group");
+	err = ask(admin, group, &query, timeout_ms);
+	for (i = 0; !err && i < query.ranks; i++) {
+		query.kept[i].answer.group = query.kept[i].group;
+		query.kept[i].answer.node = query.kept[i].node;
+		err = each(&query.kept[i].answer, arg);
+	}
+	free(query.kept);
+	return err ? err : !!query.missing;
 }

@@ -683,8 +683,8 @@ int coll_admin_waits(struct coll_admin *admin, const char *group, unsigned int r
  * Waits for answers, at most @timeout_ms, then calls @each for every rank in order, also those that
  * have not answered, until it returns something else than 0.  A rank of this host asks.  A group is
  * asked once a second at most: a call within that time gets the answers to the query before.  If
- * another program has the rank ask again before the answers have been read, or if the rank has gone,
- * the call begins again, twice at most.
+ * another program has the rank ask again before the answers have been read, or if the rank has
+ * gone, the call begins again, twice at most.
  *
  * Return: 0: all ranks have answered; 1: some have not; what @each returned; or a negative errno:
  * ENOENT (no such group), EPERM (it belongs to another user), ENOTCONN (no rank of this host is

@@ -65,7 +65,7 @@ static int see(const struct coll_admin_answer *answer, void *arg)
 }
 
 /* Return: as coll_admin_query(), or -ETIMEDOUT if it took too long. */
-static int ask(const char *group, struct seen *seen)
+static int ask_for(const char *group, unsigned int timeout_ms, struct seen *seen)
 {
 	struct coll_admin *admin;
 	__u64 begin = now_ms();
@@ -74,14 +74,56 @@ static int ask(const char *group, struct seen *seen)
 	memset(seen, 0, sizeof(*seen));
 	if (err)
 		return err;
-	err = coll_admin_query(admin, group, COLL_ADMIN_QUERY_MS, see, seen);
+	err = coll_admin_query(admin, group, timeout_ms, see, seen);
 	if (err < 0)
 		printf("# %s\n", coll_admin_error(admin));
 	coll_admin_close(admin);
 	return now_ms() - begin > BOUND_MS ? -ETIMEDOUT : err;
 }
 
-/* The same later than a second after the query before. */
+static int ask(const char *group, struct seen *seen)
+{
+	return ask_for(group, COLL_ADMIN_QUERY_MS, seen);
+}
+
+/* Waits until ranks are up; from then on their calls wait.  Return: 0 or a negative errno. */
+static int await_up(const int *fd, unsigned int n)
+{
+	struct pollfd poller = { .events = POLLOUT };
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		poller.fd = fd[i];
+		if (poll(&poller, 1, 20000) != 1 || poller.revents != POLLOUT)
+			return -ETIMEDOUT;
+		fcntl(fd[i], F_SETFL, 0);
+	}
+	return 0;
+}
+
+/* Makes a group of @n ranks in this process.  Return: 0 or a negative errno. */
+static int group_make(int *fd, struct sockaddr_storage *addr, unsigned int n, const char *name,
+		      __u64 id)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n; i++) {
+		fd[i] = member_open();
+		err = fd[i] < 0 ? fd[i] : member_join(fd[i], name, id, i, n, &addr[i]);
+		if (err)
+			return err;
+		fcntl(fd[i], F_SETFL, O_NONBLOCK);
+	}
+	for (i = 0; i < n; i++) {
+		err = member_connect(fd[i], addr, n, 20000);
+		if (err && err != -EINPROGRESS)
+			return err;
+	}
+	return await_up(fd, n);
+}
+
+/* Asks later than a second after the query before. */
 static int ask_again(const char *group, struct seen *seen)
 {
 	sleep_ms(COLL_ADMIN_QUERY_MS + 50);
@@ -312,38 +354,10 @@ FIXTURE_TEARDOWN(many)
 			close(self->fd[i]);
 }
 
-/* Connects all ranks.  Return: 0 or a negative errno. */
-static int many_connect(int *fd, struct sockaddr_storage *addr, const char *name, __u64 id)
-{
-	struct pollfd poller = { .events = POLLOUT };
-	unsigned int i;
-	int err;
-
-	for (i = 0; i < RANKS; i++) {
-		fd[i] = member_open();
-		err = fd[i] < 0 ? fd[i] : member_join(fd[i], name, id, i, RANKS, &addr[i]);
-		if (err)
-			return err;
-		fcntl(fd[i], F_SETFL, O_NONBLOCK);
-	}
-	for (i = 0; i < RANKS; i++) {
-		err = member_connect(fd[i], addr, RANKS, 20000);
-		if (err && err != -EINPROGRESS)
-			return err;
-	}
-	for (i = 0; i < RANKS; i++) {
-		poller.fd = fd[i];
-		if (poll(&poller, 1, 20000) != 1 || poller.revents != POLLOUT)
-			return -ETIMEDOUT;
-		fcntl(fd[i], F_SETFL, 0);
-	}
-	return 0;
-}
-
 TEST_F_TIMEOUT(many, ranks, 100)
 {
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 60000 };
-	int err = many_connect(self->fd, self->addr, self->name, self->id);
+	int err = group_make(self->fd, self->addr, RANKS, self->name, self->id);
 	unsigned int i;
 	struct seen seen;
 	__u64 id;
@@ -430,14 +444,7 @@ static int raw_connect(struct raw_group *raw)
 		raw_config(raw, i, &call);
 		CHECK_EQ(0, raw_peer_connect(&raw->peer[i], &call));
 	}
-	for (i = 1; i < raw->n; i++) {
-		struct pollfd poller = { .fd = raw->fd[i], .events = POLLOUT };
-
-		CHECK_EQ(1, poll(&poller, 1, 20000));
-		CHECK_EQ(POLLOUT, poller.revents);
-		fcntl(raw->fd[i], F_SETFL, 0);
-	}
-	return 0;
+	return await_up(&raw->fd[1], raw->n - 1);
 }
 
 static void raw_close(struct raw_group *raw)
@@ -551,6 +558,148 @@ TEST(asked_by_raw)
 	EXPECT_EQ((__u32)getpid(), answer[2].own_pid);
 	EXPECT_EQ(COLLECTIVE_STATE_UP, answer[2].state);
 	raw_close(&raw);
+}
+
+/*
+ * Raw ranks that answer late, or not every time
+ */
+
+/**
+ * struct responder - a raw rank that answers some queries
+ * @peer: as the rank knows it that is asked through
+ * @rank: its number
+ * @first: the first query that it answers, from 1
+ * @last: the last one
+ * @delay_ms: time to the answer
+ * @queries: queries that it has received [a]
+ */
+struct responder {
+	struct raw_peer *peer;
+	__u32 rank;
+	unsigned int first;
+	unsigned int last;
+	unsigned int delay_ms;
+	unsigned int queries;
+};
+
+static void respond(const struct responder *responder, const struct coll_query *query)
+{
+	const struct coll_answer answer = {
+		.parts = 1 << COLL_ANSWER_STATE, .state = COLLECTIVE_STATE_UP,
+		.pid = 1, .own_pid = 1,
+	};
+	struct coll_control control = {
+		.kind = COLL_CONTROL_ANSWER,
+		.answer = { query->origin, query->number, responder->rank, COLL_ANSWER_STATE, "" },
+	};
+
+	coll_answer_put(control.answer.body, &answer, COLL_ANSWER_STATE);
+	sleep_ms(responder->delay_ms);
+	raw_peer_send_control(responder->peer, &control);
+}
+
+/* Ends with the connection. */
+static void *responder_run(void *arg)
+{
+	struct responder *responder = arg;
+	struct coll_control control;
+	u8 frame[COLL_CONTROL_SIZE];
+	unsigned int n;
+
+	while (recv(responder->peer->control, frame, sizeof(frame), MSG_WAITALL) ==
+	       sizeof(frame)) {
+		if (coll_wire_get_control(frame, &control, responder->peer->incarnation) ||
+		    control.kind != COLL_CONTROL_QUERY)
+			continue;
+		n = __atomic_add_fetch(&responder->queries, 1, __ATOMIC_SEQ_CST);
+		if (n >= responder->first && n <= responder->last)
+			respond(responder, &control.query);
+	}
+	return NULL;
+}
+
+/*
+ * While a program waits for answers, another one has the same rank ask again.  The program is
+ * stopped meanwhile, and would otherwise take the other query's missing answer for its own.
+ */
+TEST(overtaken)
+{
+	struct responder responder = { .first = 2, .last = 2, .delay_ms = 300 };
+	struct raw_group raw;
+	pthread_t thread;
+	struct seen seen;
+	int status;
+	pid_t pid;
+
+	ASSERT_EQ(0, raw_join(&raw, 2));
+	ASSERT_EQ(0, raw_connect(&raw));
+	responder.peer = &raw.peer[1];
+	ASSERT_EQ(0, pthread_create(&thread, NULL, responder_run, &responder));
+	pid = fork();
+	if (!pid)
+		_exit(ask_for(raw.name, 400, &seen));
+	while (!__atomic_load_n(&responder.queries, __ATOMIC_SEQ_CST))
+		sleep_ms(1);
+	sleep_ms(340);
+	ASSERT_EQ(0, kill(pid, SIGSTOP));
+	sleep_ms(COLL_ADMIN_QUERY_MS);
+	EXPECT_EQ(1, ask_for(raw.name, 0, &seen));
+	ASSERT_EQ(0, kill(pid, SIGCONT));
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	EXPECT_EQ(0, status);
+	EXPECT_EQ(2, responder.queries);
+	shutdown(raw.peer[1].control, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	raw_close(&raw);
+}
+
+/* Of two raw ranks, one never answers, and the other only the first of the queries of why. */
+TEST(answers_once)
+{
+	struct responder responder = { .first = 1, .last = 1 };
+	struct raw_peer_config call;
+	struct raw_group raw = { .n = 3 };
+	struct collective_join join;
+	char line[300] = "", command[100];
+	struct raw_peer peer[2];
+	pthread_t thread;
+	unsigned int i;
+	FILE *pipe;
+
+	if (system("collectivectl --version >/dev/null 2>&1"))
+		SKIP(return, "no collectivectl in PATH");
+	group_unique(raw.name, sizeof(raw.name), &raw.id);
+	join = (struct collective_join){
+		.id = raw.id, .rank = 2, .nranks = 3, .transport = COLLECTIVE_TRANSPORT_TCP,
+		.heartbeat_ms = 60000,
+	};
+	raw.fd[2] = member_open();
+	ASSERT_EQ(0, member_join_as(raw.fd[2], &join, raw.name, &raw.addr[2]));
+	loopback(&raw.addr[0], AF_INET);
+	loopback(&raw.addr[1], AF_INET);
+	fcntl(raw.fd[2], F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(-EINPROGRESS, member_connect(raw.fd[2], raw.addr, 3, 20000));
+	raw_config(&raw, 2, &call);
+	for (i = 0; i < 2; i++) {
+		call.from = i;
+		ASSERT_EQ(0, raw_peer_connect(&peer[i], &call));
+	}
+	ASSERT_EQ(0, await_up(&raw.fd[2], 1));
+	responder.peer = &peer[1];
+	responder.rank = 1;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, responder_run, &responder));
+	snprintf(command, sizeof(command), "collectivectl why %s", raw.name);
+	pipe = popen(command, "r");
+	ASSERT_NE(NULL, pipe);
+	EXPECT_NE(NULL, fgets(line, sizeof(line), pipe));
+	EXPECT_EQ(11, WEXITSTATUS(pclose(pipe)));
+	EXPECT_NE(NULL, strstr(line, "INCOMPLETE: rank 0 does not answer")) TH_LOG("%s", line);
+	EXPECT_LT(1, responder.queries);
+	shutdown(peer[1].control, SHUT_RDWR);
+	pthread_join(thread, NULL);
+	raw_peer_close(&peer[0]);
+	raw_peer_close(&peer[1]);
+	close(raw.fd[2]);
 }
 
 /*
@@ -747,12 +896,7 @@ TEST(asker_ends)
 		_exit(ask_forever(name));
 	}
 	while (now_ms() < end) {
-		for (i = 0; i < 2; i++) {
-			fd[i] = member_open();
-			ASSERT_LE(0, fd[i]);
-			ASSERT_EQ(0, member_join(fd[i], name, id, i, 2, &addr[i]));
-		}
-		ASSERT_EQ(0, two_ranks_connect(fd, addr));
+		ASSERT_EQ(0, group_make(fd, addr, 2, name, id));
 		usleep(rand_r(&seed) % 30000);
 		i = rand_r(&seed) % 2;
 		close(fd[i]);

@@ -34,7 +34,8 @@ enum verdict {
  * @size: number of ranks
  * @connected: true if the rank that asks has all its links
  * @missing: ranks that have not answered
- * @answer: by rank
+ * @answer: by rank; of a rank that has answered an earlier query only, that answer
+ * @at: by rank: time at which the answer was read; ns
  * @node: names of hosts, by rank
  * @oldest: the oldest operation in flight; NULL: there is none
  * @oldest_ms: its age
@@ -48,6 +49,7 @@ struct state {
 	bool connected;
 	unsigned int missing;
 	struct coll_admin_answer answer[RANKS_MAX];
+	uint64_t at[RANKS_MAX];
 	char node[RANKS_MAX][80];
 	const struct coll_admin_operation *oldest;
 	uint64_t oldest_ms;
@@ -82,18 +84,37 @@ static int add_group(const struct coll_admin_group *group, void *arg)
 	return 0;
 }
 
+/* An answer to an earlier query is better than none. */
 static int keep_answer(const struct coll_admin_answer *answer, void *arg)
 {
+	unsigned int rank = answer->rank;
 	struct state *state = arg;
 
-	if (answer->rank >= state->size)
+	if (rank >= state->size || (!answer->answered && state->answer[rank].answered))
 		return 0;
-	state->answer[answer->rank] = *answer;
-	snprintf(state->node[answer->rank], sizeof(state->node[0]), "%s", answer->node);
-	state->missing += !answer->answered;
-	if (answer->rank == answer->asker)
+	state->answer[rank] = *answer;
+	state->at[rank] = ctl_clock_ns(CLOCK_MONOTONIC);
+	snprintf(state->node[rank], sizeof(state->node[0]), "%s", answer->node);
+	if (rank == answer->asker)
 		state->connected = answer->state == COLL_ADMIN_STATE_UP;
 	return 0;
+}
+
+/* Ranks that have answered no query, and the ages of the answers just now. */
+static void finish_answers(struct state *state)
+{
+	uint64_t now = ctl_clock_ns(CLOCK_MONOTONIC);
+	unsigned int rank;
+
+	state->missing = 0;
+	for (rank = 0; rank < state->size; rank++) {
+		if (!state->answer[rank].answered) {
+			state->missing++;
+			continue;
+		}
+		state->answer[rank].age_ns += now - state->at[rank];
+		state->at[rank] = now;
+	}
 }
 
 /* Asks until all ranks of a group that is connected have answered.  Return: 0 or an errno. */
@@ -103,9 +124,8 @@ static int look(struct state *state, const char *name)
 	int err;
 
 	for (;;) {
-		state->missing = 0;
-		memset(state->answer, 0, sizeof(state->answer));
 		err = coll_admin_query(ctl.admin, name, COLL_ADMIN_QUERY_MS, keep_answer, state);
+		finish_answers(state);
 		if (err < 0 || !state->missing || !state->connected || ++queries == QUERIES)
 			return err < 0 ? err : 0;
 		usleep(COLL_ADMIN_QUERY_MS * 1000);
@@ -388,7 +408,7 @@ static int explain(const char *name, unsigned int size, struct table *table)
 	state->culprit = COLL_ADMIN_NONE;
 	error = look(state, name);
 	if (error == -ENOTCONN)
-		say(state, "no rank of this host has called CONNECT");
+		say(state, "%s", coll_admin_error(ctl.admin));
 	else if (error >= 0)
 		verdict = judge(state);
 	if (error >= 0 || error == -ENOTCONN) {
