@@ -11,12 +11,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/group.h"
+#include "lib/idle_cost.h"
 #include "kselftest_harness.h"
 #include "lib/machine.h"
 
@@ -35,87 +34,15 @@
 #define TCP_END_KIB	64
 
 #define IDLE_MS		5000
-#define UNMAPS		101
 
 struct crowd {
 	unsigned int ngroups, n;
 	int fd[GROUPS_MAX * RANKS];
 };
 
-/* The number behind @key in the line of @path that begins with it. */
-static long number(const char *path, const char *key)
-{
-	FILE *file = fopen(path, "r");
-	char text[512];
-	long value = 0;
-
-	while (file && !value && fgets(text, sizeof(text), file))
-		if (!strncmp(text, key, strlen(key)))
-			value = strtol(text + strlen(key), NULL, 10);
-	if (file)
-		fclose(file);
-	return value;
-}
-
 static long available_kib(void)
 {
-	return number("/proc/meminfo", "MemAvailable:");
-}
-
-/* TCP sockets that listen. */
-static unsigned int listeners(void)
-{
-	FILE *file = fopen("/proc/net/tcp", "r");
-	unsigned int n = 0, state;
-	char text[512];
-
-	while (file && fgets(text, sizeof(text), file))
-		n += sscanf(text, " %*u: %*s %*s %x", &state) == 1 && state == 10;
-	if (file)
-		fclose(file);
-	return n;
-}
-
-/* CPU time of the whole machine: user, system, interrupts; ms. */
-static long busy_ms(void)
-{
-	FILE *file = fopen("/proc/stat", "r");
-	long t[7] = { 0 };
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "cpu %ld %ld %ld %ld %ld %ld %ld", &t[0], &t[1], &t[2], &t[3], &t[4],
-		   &t[5], &t[6]) != 7)
-		memset(t, 0, sizeof(t));
-	fclose(file);
-	return (t[0] + t[1] + t[2] + t[5] + t[6]) * 1000 / sysconf(_SC_CLK_TCK);
-}
-
-static int by_value(const void *a, const void *b)
-{
-	return *(const long *)a < *(const long *)b ? -1 : *(const long *)a > *(const long *)b;
-}
-
-/* Median time of an munmap() of a page that was written; ns. */
-static long munmap_ns(void)
-{
-	struct timespec begin, end;
-	long times[UNMAPS];
-	char *page;
-	int i;
-
-	for (i = 0; i < UNMAPS; i++) {
-		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (page == MAP_FAILED)
-			return 0;
-		*page = 1;
-		clock_gettime(CLOCK_MONOTONIC, &begin);
-		munmap(page, 4096);
-		clock_gettime(CLOCK_MONOTONIC, &end);
-		times[i] = (end.tv_sec - begin.tv_sec) * 1000000000L + end.tv_nsec - begin.tv_nsec;
-	}
-	qsort(times, UNMAPS, sizeof(times[0]), by_value);
-	return times[UNMAPS / 2];
+	return proc_number("/proc/meminfo", "MemAvailable:", ":");
 }
 
 /* Add a group whose ranks are all up. */
@@ -202,10 +129,11 @@ FIXTURE_TEARDOWN(crowd)
 TEST_F_TIMEOUT(crowd, idle, 300)
 {
 	long before = available_kib(), unmap = munmap_ns(), kib, busy, then;
-	unsigned int listening = listeners(), i;
 	const unsigned int most = MEMBER_KIB + 2 * LINKS * variant->end_kib;
+	long listening = tcp_sockets_in(TCP_STATE_LISTEN);
 	struct crowd *crowd = &self->crowd;
 	bool local = !strcmp(variant->transport, "local");
+	unsigned int i;
 
 	for (i = 1; i < crowd->ngroups; i++)
 		ASSERT_EQ(0, crowd_add(crowd));
@@ -213,11 +141,11 @@ TEST_F_TIMEOUT(crowd, idle, 300)
 	sleep_ms(3000);
 	kib = (before - available_kib()) / (long)(crowd->n - RANKS);
 	then = munmap_ns();
-	busy = busy_ms();
+	busy = machine_busy_ms();
 	sleep_ms(IDLE_MS);
-	busy = busy_ms() - busy;
-	printf("# %u groups of %u ranks: %ld KiB a member, %u listeners\n", crowd->ngroups, RANKS,
-	       kib, listeners());
+	busy = machine_busy_ms() - busy;
+	printf("# %u groups of %u ranks: %ld KiB a member, %ld listeners\n", crowd->ngroups, RANKS,
+	       kib, tcp_sockets_in(TCP_STATE_LISTEN));
 	printf("# munmap %ld ns (%ld before), CPU %ld ms in %u ms\n", then, unmap, busy, IDLE_MS);
 	fflush(stdout);
 	if (!slow_machine()) {
@@ -225,7 +153,7 @@ TEST_F_TIMEOUT(crowd, idle, 300)
 		EXPECT_LE(then, 2 * unmap + 5000);
 	}
 	if (local) {
-		EXPECT_LE(listeners(), listening);
+		EXPECT_LE(tcp_sockets_in(TCP_STATE_LISTEN), listening);
 		if (!slow_machine())
 			EXPECT_LE(busy, IDLE_MS / 20);
 	}
