@@ -101,6 +101,8 @@ TEST_F(two_ranks, objects)
 	EXPECT_TRUE(printed(" up "));
 	EXPECT_EQ(0, run("collectivectl show %s", self->name));
 	EXPECT_TRUE(printed("SLOW-PERCENT") && printed("INFLIGHT"));
+	EXPECT_EQ(0, run("collectivectl -j show %s | jq -s -e '%s'", self->name,
+			 "(map(.groups // empty) + map(.members // empty)) | map(length) == [1, 2]"));
 	EXPECT_EQ(0, run("collectivectl -j feature | jq -e '%s'",
 			 ".features[] | select(.feature == \"ranks-max\") | .value == \"1024\""));
 	EXPECT_EQ(0, run("collectivectl -d record show"));
@@ -119,6 +121,7 @@ TEST_F(two_ranks, verbs)
 	EXPECT_TRUE(json("group", self->name,
 			 ".groups[0] | .[\"timeout-ms\"] == 9000 and .[\"slow-percent\"] == 20"));
 	EXPECT_EQ(0, run("collectivectl lane set %s 1 0 cpu 0", self->name));
+	EXPECT_TRUE(json("lane", self->name, "[.lanes[] | select(.rank == 1) | .cpu] == [0]"));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 	EXPECT_EQ(0, run("collectivectl request cancel %s 0 %llu", self->name, id));
 	EXPECT_EQ(-ECANCELED, member_wait(self->fd[0], id, 0));
@@ -132,6 +135,9 @@ TEST_F(two_ranks, verbs)
 	EXPECT_EQ(2, run("collectivectl member fly 2>&1"));
 	EXPECT_EQ(2, run("collectivectl group set %s slow 2>&1", self->name));
 	EXPECT_EQ(2, run("collectivectl 2>&1"));
+	EXPECT_EQ(0, run("collectivectl help"));
+	EXPECT_TRUE(printed("why") && printed("record"));
+	EXPECT_EQ(0, run("collectivectl --version"));
 }
 
 TEST_F(two_ranks, why)
@@ -333,6 +339,8 @@ TEST_F(two_ranks, timeline)
 			 SLICES "all(.pid == 1 or .args.after_first_rank_us > 20000)"));
 	EXPECT_EQ(0, run("collectivectl record merge /tmp/1.json /tmp/1.json"));
 	EXPECT_TRUE(printed("HOST") && printed("far"));
+	EXPECT_EQ(0, run("collectivectl -j record merge /tmp/0.json /tmp/1.json | jq -e '%s'",
+			 "[.records[] | select(.event == \"submit\").host] | unique | length == 2"));
 	EXPECT_EQ(2, run("echo '{}' >/tmp/2.json; collectivectl record merge /tmp/2.json 2>&1"));
 	EXPECT_TRUE(printed("/tmp/2.json: not records"));
 	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -84,43 +83,6 @@ static int ask_for(const char *group, unsigned int timeout_ms, struct seen *seen
 static int ask(const char *group, struct seen *seen)
 {
 	return ask_for(group, COLL_ADMIN_QUERY_MS, seen);
-}
-
-/* Waits until ranks are up; from then on their calls wait.  Return: 0 or a negative errno. */
-static int await_up(const int *fd, unsigned int n)
-{
-	struct pollfd poller = { .events = POLLOUT };
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		poller.fd = fd[i];
-		if (poll(&poller, 1, 20000) != 1 || poller.revents != POLLOUT)
-			return -ETIMEDOUT;
-		fcntl(fd[i], F_SETFL, 0);
-	}
-	return 0;
-}
-
-/* Makes a group of @n ranks in this process.  Return: 0 or a negative errno. */
-static int group_make(int *fd, struct sockaddr_storage *addr, unsigned int n, const char *name,
-		      __u64 id)
-{
-	unsigned int i;
-	int err;
-
-	for (i = 0; i < n; i++) {
-		fd[i] = member_open();
-		err = fd[i] < 0 ? fd[i] : member_join(fd[i], name, id, i, n, &addr[i]);
-		if (err)
-			return err;
-		fcntl(fd[i], F_SETFL, O_NONBLOCK);
-	}
-	for (i = 0; i < n; i++) {
-		err = member_connect(fd[i], addr, n, 20000);
-		if (err && err != -EINPROGRESS)
-			return err;
-	}
-	return await_up(fd, n);
 }
 
 /* Asks later than a second after the query before. */
@@ -357,7 +319,7 @@ FIXTURE_TEARDOWN(many)
 TEST_F_TIMEOUT(many, ranks, 100)
 {
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 60000 };
-	int err = group_make(self->fd, self->addr, RANKS, self->name, self->id);
+	int err = members_make(self->fd, self->addr, RANKS, self->name, self->id);
 	unsigned int i;
 	struct seen seen;
 	__u64 id;
@@ -444,7 +406,7 @@ static int raw_connect(struct raw_group *raw)
 		raw_config(raw, i, &call);
 		CHECK_EQ(0, raw_peer_connect(&raw->peer[i], &call));
 	}
-	return await_up(&raw->fd[1], raw->n - 1);
+	return members_await_up(&raw->fd[1], raw->n - 1);
 }
 
 static void raw_close(struct raw_group *raw)
@@ -684,7 +646,7 @@ TEST(answers_once)
 		call.from = i;
 		ASSERT_EQ(0, raw_peer_connect(&peer[i], &call));
 	}
-	ASSERT_EQ(0, await_up(&raw.fd[2], 1));
+	ASSERT_EQ(0, members_await_up(&raw.fd[2], 1));
 	responder.peer = &peer[1];
 	responder.rank = 1;
 	ASSERT_EQ(0, pthread_create(&thread, NULL, responder_run, &responder));
@@ -896,7 +858,7 @@ TEST(asker_ends)
 		_exit(ask_forever(name));
 	}
 	while (now_ms() < end) {
-		ASSERT_EQ(0, group_make(fd, addr, 2, name, id));
+		ASSERT_EQ(0, members_make(fd, addr, 2, name, id));
 		usleep(rand_r(&seed) % 30000);
 		i = rand_r(&seed) % 2;
 		close(fd[i]);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <collective_admin.h>
 
@@ -331,6 +332,92 @@ TEST_F(two_ranks, messages)
 	ASSERT_EQ(0, get_times(self->name, COLLECTIVE_SEND, &times));
 	EXPECT_EQ(1, times.rank[1].latency.count);
 	EXPECT_GE(50 * MS, times.rank[1].waiting.sum_ns);
+}
+
+/* More ranks than a message of times names, of which rank 0 waits for each of the others. */
+#define MANY	24
+
+/**
+ * struct waits - how long rank 0 has waited for other ranks to send
+ * @n: ranks that it has waited for
+ * @waited: by rank
+ */
+struct waits {
+	unsigned int n;
+	uint64_t waited[MANY];
+};
+
+static int take_wait(const struct coll_admin_pair *pair, void *arg)
+{
+	struct waits *waits = arg;
+
+	if (pair->rank || pair->opcode != COLLECTIVE_RECV)
+		return 0;
+	/* In order, and each one once. */
+	if (pair->waited.peer >= MANY || waits->waited[pair->waited.peer])
+		return -EINVAL;
+	waits->n++;
+	waits->waited[pair->waited.peer] = pair->waited.ns;
+	return 0;
+}
+
+static int count_named(const struct coll_admin_time *time, void *arg)
+{
+	unsigned int *named = arg;
+
+	if (!time->rank && time->opcode == COLLECTIVE_RECV)
+		*named = time->nwaited;
+	return 0;
+}
+
+/* Each rank sends to rank 0 what that has waited for. */
+static int receive_late(const int *fd)
+{
+	int in = 1, out;
+	struct collective_op op = { .type = COLLECTIVE_INT32, .count = 1 };
+	unsigned int rank;
+	__u64 id;
+
+	for (rank = 1; rank < MANY; rank++) {
+		op.opcode = COLLECTIVE_RECV;
+		op.root = rank;
+		op.send = 0;
+		op.recv = (uintptr_t)&out;
+		CHECK_EQ(0, member_start(fd[0], &op, &id));
+		sleep_ms(10);
+		op.opcode = COLLECTIVE_SEND;
+		op.root = 0;
+		op.send = (uintptr_t)&in;
+		op.recv = 0;
+		CHECK_EQ(0, member_submit(fd[rank], &op));
+		CHECK_EQ(0, member_wait(fd[0], id, 0));
+	}
+	return 0;
+}
+
+TEST(many_peers)
+{
+	struct sockaddr_storage addr[MANY];
+	struct waits waits = { 0 };
+	struct coll_admin *admin;
+	unsigned int i, named = 0;
+	char name[33];
+	int fd[MANY];
+	__u64 id;
+
+	group_unique(name, sizeof(name), &id);
+	ASSERT_EQ(0, members_make(fd, addr, MANY, name, id));
+	ASSERT_EQ(0, receive_late(fd));
+	ASSERT_EQ(0, coll_admin_open(&admin));
+	EXPECT_LE(0, coll_admin_times(admin, name, 0, count_named, &named));
+	EXPECT_EQ(COLL_ADMIN_WAITED, named);
+	EXPECT_LE(0, coll_admin_waits(admin, name, COLL_ADMIN_ALL, take_wait, &waits));
+	EXPECT_EQ(MANY - 1, waits.n);
+	for (i = 1; i < MANY; i++)
+		EXPECT_LE(8 * MS, waits.waited[i]);
+	coll_admin_close(admin);
+	for (i = 0; i < MANY; i++)
+		close(fd[i]);
 }
 
 TEST_HARNESS_MAIN

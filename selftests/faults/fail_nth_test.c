@@ -92,29 +92,6 @@ TEST_F_TIMEOUT(open_device, connect, 200)
 /* Among this many ranks, the first has no link to the fourth before it needs one. */
 #define RANKS	6
 
-static int group_connect(int *fd, const char *name, __u64 id)
-{
-	struct sockaddr_storage addr[RANKS];
-	int i, err;
-
-	for (i = 0; i < RANKS; i++) {
-		fd[i] = member_open();
-		CHECK(fd[i] >= 0);
-		CHECK_EQ(0, member_join(fd[i], name, id, i, RANKS, &addr[i]));
-		fcntl(fd[i], F_SETFL, O_NONBLOCK);
-	}
-	for (i = 0; i < RANKS; i++) {
-		err = member_connect(fd[i], addr, RANKS, 20000);
-		CHECK(!err || err == -EINPROGRESS);
-		fcntl(fd[i], F_SETFL, 0);
-	}
-	for (i = 0; i < RANKS; i++) {
-		err = member_connect(fd[i], addr, RANKS, 20000);
-		CHECK(!err || err == -EISCONN);
-	}
-	return 0;
-}
-
 /*
  * Send a message that needs a new link, with the @nth allocation failing; if the call failed,
  * send it again.
@@ -159,12 +136,13 @@ TEST_F_TIMEOUT(open_device, demand, 200)
 {
 	unsigned int nth, i, failed = 0;
 	bool more = true;
+	struct sockaddr_storage addr[RANKS];
 	int fd[RANKS];
 
 	if (!fail_nth_available())
 		SKIP(return, "no fault injection in this kernel");
 	for (nth = 1; more && nth < MOST; nth++) {
-		ASSERT_EQ(0, group_connect(fd, self->name, self->id + nth));
+		ASSERT_EQ(0, members_make(fd, addr, RANKS, self->name, self->id + nth));
 		ASSERT_EQ(0, demand(fd, nth, &more, &failed)) TH_LOG("allocation %u", nth);
 		ASSERT_EQ(0, links_check(self->name, 0, links_local()));
 		for (i = 0; i < RANKS; i++)

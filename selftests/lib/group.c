@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -242,6 +243,43 @@ int member_barrier(int fd)
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
 
 	return member_submit(fd, &op);
+}
+
+int members_await_up(const int *fd, unsigned int n)
+{
+	struct pollfd poller = { .events = POLLOUT };
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		poller.fd = fd[i];
+		if (poll(&poller, 1, 60000) != 1 || poller.revents != POLLOUT)
+			return -ETIMEDOUT;
+		fcntl(fd[i], F_SETFL, 0);
+	}
+	return 0;
+}
+
+int members_make(int *fd, struct sockaddr_storage *addr, unsigned int n, const char *name,
+		 __u64 id)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < n; i++)
+		fd[i] = -1;
+	for (i = 0; i < n; i++) {
+		fd[i] = member_open();
+		err = fd[i] < 0 ? fd[i] : member_join(fd[i], name, id, i, n, &addr[i]);
+		if (err)
+			return err;
+		fcntl(fd[i], F_SETFL, O_NONBLOCK);
+	}
+	for (i = 0; i < n; i++) {
+		err = member_connect(fd[i], addr, n, 60000);
+		if (err && err != -EINPROGRESS)
+			return err;
+	}
+	return members_await_up(fd, n);
 }
 
 /* The loopback device of this network namespace. */

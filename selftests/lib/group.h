@@ -171,6 +171,12 @@ int member_unregister(int fd, __u32 buffer);
 int member_allreduce(int fd, const void *send, void *recv, __u64 count, int type, int reduction);
 int member_barrier(int fd);
 
+/* Wait until members are up; from then on their calls wait. */
+int members_await_up(const int *fd, unsigned int n);
+/* Make a group of @n members of this process, and wait until all are up. */
+int members_make(int *fd, struct sockaddr_storage *addr, unsigned int n, const char *name,
+		 __u64 id);
+
 int loopback_set(bool up);
 int rank_connect(struct rank *r);
 long long rank_value(const struct rank *r, const char *file);

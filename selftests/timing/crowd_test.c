@@ -6,8 +6,6 @@
  * One process has all ranks of all groups.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,30 +47,12 @@ static long available_kib(void)
 static int crowd_add(struct crowd *crowd)
 {
 	struct sockaddr_storage addr[RANKS];
-	int *fd = crowd->fd + crowd->n, err;
 	char name[33];
-	unsigned int i;
 	__u64 id;
 
 	group_unique(name, sizeof(name), &id);
-	for (i = 0; i < RANKS; i++) {
-		fd[i] = member_open();
-		CHECK(fd[i] >= 0);
-		crowd->n++;
-		fcntl(fd[i], F_SETFL, O_NONBLOCK);
-		CHECK_EQ(0, member_join(fd[i], name, id, i, RANKS, &addr[i]));
-	}
-	for (i = 0; i < RANKS; i++) {
-		err = member_connect(fd[i], addr, RANKS, 60000);
-		if (err)
-			CHECK_EQ(-EINPROGRESS, err);
-	}
-	for (i = 0; i < RANKS; i++) {
-		struct pollfd poll_fd = { .fd = fd[i], .events = POLLOUT };
-
-		CHECK_EQ(1, poll(&poll_fd, 1, 60000));
-		CHECK_EQ(POLLOUT, poll_fd.revents);
-	}
+	CHECK_EQ(0, members_make(crowd->fd + crowd->n, addr, RANKS, name, id));
+	crowd->n += RANKS;
 	return 0;
 }
 
