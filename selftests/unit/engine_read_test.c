@@ -134,16 +134,22 @@ static int submit_fused(struct fixture *f)
 	return submit_call(f, &call);
 }
 
-/* A signal of a peer arrives. */
-static int signal_step(struct fixture *f, u32 peer, u32 step)
+/* A signal of a peer arrives, which has called with @count. */
+static int signal_count(struct fixture *f, u32 peer, u32 step, u64 count)
 {
 	struct coll_plan plan = plan_of();
 	struct coll_data data = {
 		.lane = LANE, .flags = COLL_DATA_EAGER, .step = step,
-		.call = coll_plan_call(&plan),
+		.call = coll_plan_call(&plan), .offset = count,
 	};
 
 	return arrive_head(f, peer, &data);
+}
+
+/* A signal of a peer arrives. */
+static int signal_step(struct fixture *f, u32 peer, u32 step)
+{
+	return signal_count(f, peer, step, COUNT);
 }
 
 /* All signals of the barrier that begins with step @first: signal k is from rank -(k + 1). */
@@ -245,7 +251,7 @@ static void test_withdrawn(void)
 	world_free(f);
 }
 
-/* Signals do not tell the count, so another count of a rank is not noticed before. */
+/* Signals do not tell blocks that differ, so those of another rank are not noticed before. */
 static void test_short(void)
 {
 	struct fixture *f = world_new();
@@ -328,6 +334,37 @@ static void test_foreign(void)
 	world_free(f);
 }
 
+static void test_count(void)
+{
+	struct fixture *f = world_new();
+	struct coll_plan plan = plan_of();
+	struct coll_data data;
+
+	tap_ok(!submit_fused(f) && next_header(f, 1, &data) && data.offset == COUNT,
+	       "a signal tells the count");
+	tap_ok(coll_plan_implicit_match(&plan), "so the calls need not be compared beside it");
+	drain(f);
+	tap_ok(!signal_count(f, 2, 0, COUNT - 1) && f->mismatches == 1,
+	       "a signal with another count is a mismatch");
+	tap_ok(!signal_step(f, 1, 1) && !coll_engine_copy(&f->engine, 1) && !world.reads,
+	       "and nothing is read");
+	fail(f, 0);
+	tap_ok(f->completed == 1 && f->error == -ECANCELED, "before the operation fails");
+	world_free(f);
+
+	f = world_new();
+	tap_ok(!signal_count(f, 1, 1, COUNT + 1) && !submit_fused(f), "an early signal");
+	drain(f);
+	tap_ok(!signal_step(f, 2, 0) && f->mismatches == 1,
+	       "of another count likewise, in its turn");
+	fail(f, 0);
+	world_free(f);
+	for (plan.collective = 0; plan.collective < COLLECTIVE_OPCODE_COUNT; plan.collective++)
+		if (coll_schedule_find(&plan) && coll_schedule_find(&plan)->reads)
+			tap_ok(coll_plan_implicit_match(&plan), "%s matches by its signals",
+			       coll_schedule_find(&plan)->name);
+}
+
 /* The peer grants the first signal; this rank must ask again for the one after the reduction. */
 static void test_starved(void)
 {
@@ -364,6 +401,7 @@ int main(void)
 	test_exposed();
 	test_abort();
 	test_foreign();
+	test_count();
 	test_starved();
 	return tap_exit();
 }

@@ -208,7 +208,7 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 		.call = coll_plan_call(&task->args.plan),
 		.step = task->tx.tag,
 		.instance = task->args.instance,
-		.offset = task->tx_off,
+		.offset = task_frame_offset(task, task->tx_off),
 	};
 	bool ask;
 

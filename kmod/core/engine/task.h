@@ -32,6 +32,15 @@ static inline u32 coll_eager_cost(u32 len)
 	return COLL_DATA_SIZE + len;
 }
 
+/*
+ * The offset in the header of a frame, @done bytes into its step.  A signal has no payload whose
+ * length would tell the count, so where all frames are signals this field tells it.
+ */
+static inline u64 task_frame_offset(const struct coll_task *task, u64 done)
+{
+	return task->schedule->reads ? task->args.plan.count : done;
+}
+
 static inline bool task_tx_done(const struct coll_task *task)
 {
 	return task->tx_step == task->nsteps;

@@ -7,8 +7,8 @@
  * owner of an aborted task withdraws the memory.  A rank that finds it withdrawn waits for the
  * abort.  Each piece is read between begin_read() and end_read().
  *
- * Signals do not tell the count, so a rank with another count may expose less than a step reads.
- * That is a mismatch, and nothing is read.
+ * Signals do not tell blocks of different lengths, so a rank with other blocks may expose less than
+ * a step reads.  That is a mismatch, and nothing is read.
  */
 #include "core/engine/task.h"
 

@@ -90,7 +90,8 @@ bool coll_task_expects(const struct coll_task *task, const struct coll_data *dat
 		return false;
 	if (task->rx.single_frame && data->flags & COLL_DATA_EAGER)
 		return task_expects_single_frame(task, data);
-	if (data->offset != task->rx_off || (task->rx.length_from_sender && !task->length_known))
+	if (data->offset != task_frame_offset(task, task->rx_off) ||
+	    (task->rx.length_from_sender && !task->length_known))
 		return false;
 	if (data->flags & COLL_DATA_REQUEST)
 		return true;

@@ -7,6 +7,10 @@
  * copies those of the others.  After the last one no memory is read any more.  An allreduce of n
  * vectors loads and stores (n + 1) V to reduce, and 2 (n - 1) V to copy.
  *
+ * A signal tells the whole call of its sender, the count included, and none is sent before those
+ * that it depends on have fitted.  So a rank that has received all signals knows that all ranks
+ * called the same.
+ *
  * The operands are taken in the order of the ring, or of a direct reduce_scatter, so that the
  * results are the same bit by bit.  Hazards: a chunk of the result is written by its owner before
  * the second barrier, when only its owner reads it, or after it, when no rank reads inputs.
@@ -116,6 +120,7 @@ const struct coll_schedule coll_fused_allreduce = {
 	.name	= "fused allreduce",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.covers_all = true,
+	.implicit_match = true,
 	.reads	= true,
 	.steps	= fused_allreduce_steps,
 	.step	= fused_allreduce_step,
@@ -157,6 +162,7 @@ const struct coll_schedule coll_fused_reduce_scatter = {
 	.name	= "fused reduce_scatter",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.covers_all = true,
+	.implicit_match = true,
 	.reads	= true,
 	.steps	= fused_reduce_scatter_steps,
 	.step	= fused_reduce_scatter_step,
@@ -212,6 +218,8 @@ static u64 fused_root_last_from(const struct coll_plan *plan, u32 peer)
 const struct coll_schedule coll_fused_reduce = {
 	.name	= "fused reduce",
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
+	.covers_all = true,
+	.implicit_match = true,
 	.reads	= true,
 	.steps	= fused_root_steps,
 	.step	= fused_root_step,

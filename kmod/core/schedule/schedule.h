@@ -24,7 +24,8 @@
  * @implicit_match: true if, in addition, frames sent on credit tell the whole call of their
  *	sender
  * @windowed: true if its scratch is windowed; its payload is never sent on credit
- * @reads: true if no payload is sent: ranks read one another's memory, and all frames are signals
+ * @reads: true if no payload is sent: ranks read one another's memory, and all frames are signals,
+ *	which tell the count
  * @steps: returns the number of steps of a plan.  If it grows with the bytes, in segments,
  *	@next is set; all others have at most COLL_STEPS_MAX()
  * @step: fills in step @i; the step is zeroed, with no peers

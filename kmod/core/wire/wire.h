@@ -247,7 +247,8 @@ struct coll_control {
  * @step: tag of the step: struct coll_step
  * @length: bytes of payload that follow
  * @instance: instance of the operation
- * @offset: offset of the payload in the sender's step; bytes
+ * @offset: offset of the payload in the sender's step; bytes.  In a signal of ranks that read one
+ *	another's memory: their count
  */
 struct coll_data {
 	u8 lane;
