@@ -287,7 +287,9 @@ static int ensure_links_by_step(struct coll_requests *reqs, const struct coll_pl
 		coll_schedule_step(schedule, plan, i, &step);
 		if (step.to != COLL_NO_RANK && (step.signal || step.out.len))
 			err = coll_link_ensure(reqs->net, step.to);
-		if (!err && step.from != COLL_NO_RANK && (step.signal || step.in.len))
+		/* Memory is read without a link. */
+		if (!err && !step.read && step.from != COLL_NO_RANK &&
+		    (step.signal || step.in.len))
 			err = coll_link_ensure(reqs->net, step.from);
 	}
 	return err;

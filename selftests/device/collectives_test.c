@@ -411,6 +411,38 @@ TEST_F_TIMEOUT(slow, zero_copy, 100)
 }
 
 /*
+ * A rank has links to the ranks at the distances of matching (1, 2, 4, 8) and of the signals of a
+ * barrier (1, 2, 3, 4, 8, 12), on both sides.  What it only reads of a rank takes no link.
+ */
+static int rank_few_links(struct rank *r)
+{
+	const struct call call = {
+		.opcode = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_FLOAT32, .count = EAGER,
+	};
+	__u8 *area = memory(2 * EAGER * sizeof(float));
+	unsigned int distance, links = 0;
+	struct links have;
+
+	CHECK(area);
+	CHECK_EQ(0, call_submit(r, &call, 0, area + EAGER * sizeof(float), area));
+	CHECK_EQ(0, links_get(r->group->name, r->rank, &have));
+	for (distance = 1; distance < r->nranks; distance++)
+		if (distance <= 4 || distance == 8 || distance >= 12)
+			links |= 1U << (r->rank + distance) % r->nranks;
+	CHECK_EQ(links, have.local);
+	return member_barrier(r->fd);
+}
+
+TEST_F_TIMEOUT(slow, few_links, 100)
+{
+	static const struct group_config config = { .nranks = 16 };
+
+	if (transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP)
+		SKIP(return, "no rank reads memory");
+	EXPECT_EQ(0, group_run(&config, rank_few_links, NULL));
+}
+
+/*
  * Refused calls
  */
 
