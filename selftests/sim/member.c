@@ -128,6 +128,16 @@ const struct coll_engine_ops member_ops = {
 	.failed		= on_failed,
 };
 
+/* Return: the features of this CPU that have an implementation of their own. */
+static u32 reduce_features(void)
+{
+#if defined(__x86_64__)
+	return __builtin_cpu_supports("avx2") ? COLL_REDUCE_HAS_AVX2 : 0;
+#else
+	return 0;
+#endif
+}
+
 void member_init(struct sim *sim, u32 rank)
 {
 	struct member *member = &sim->members[rank];
@@ -135,7 +145,7 @@ void member_init(struct sim *sim, u32 rank)
 	u32 lane, i;
 
 	impls[0] = &coll_reduce_scalar;
-	impls[1] = coll_reduce_select(__builtin_cpu_supports("avx2") ? COLL_REDUCE_HAS_AVX2 : 0);
+	impls[1] = coll_reduce_select(reduce_features());
 
 	member->sim = sim;
 	member->rank = rank;
