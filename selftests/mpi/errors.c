@@ -3,6 +3,8 @@
  * Errors reach the error handler of the communicator, with the rank at fault in their text.
  *
  *	errors mismatch		ranks give different counts
+ *	errors size		rank 1 receives from itself what it does not send
+ *	errors type		a type is not one, or not committed
  *	errors death		rank 1 dies; run it so that the others go on
  *	errors fatal		ranks give different counts, and MPI ends the program
  */
@@ -74,6 +76,86 @@ static void mismatch_in_array(MPI_Comm comm)
 		die("rank %d: statuses %d and \"%s\"", rank, statuses[0].MPI_ERROR, text);
 }
 
+/* A failed request is told by MPI_Request_get_status() as complete, and by MPI_Testall() as failed. */
+static void mismatch_in_tests(MPI_Comm comm)
+{
+	int values[100] = { 0 }, sums[2][100], i, flag = 0, err, class, length;
+	MPI_Status statuses[2];
+	MPI_Request requests[2];
+
+	for (i = 0; i < 2; i++)
+		MPI_Iallreduce(values, sums[i], i && rank == 1 ? 99 : 100, MPI_INT, MPI_SUM, comm,
+			       &requests[i]);
+	while (!flag)
+		if (MPI_Request_get_status(requests[1], &flag, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+			die("rank %d: a look at a request has failed: %s", rank, text);
+	if (handled)
+		die("rank %d: %d times handled by a look", rank, handled);
+	for (flag = 0, err = MPI_SUCCESS; !flag && err == MPI_SUCCESS;)
+		err = MPI_Testall(2, requests, &flag, statuses);
+	MPI_Error_class(err, &class);
+	if (class != MPI_ERR_IN_STATUS || !handled)
+		die("rank %d: class %d, %d times handled", rank, class, handled);
+	handled = 0;
+	MPI_Error_string(statuses[1].MPI_ERROR, text, &length);
+	if (!strstr(text, "rank 1"))
+		die("rank %d: status \"%s\"", rank, text);
+	for (i = 0; i < 2; i++)
+		if (requests[i] != MPI_REQUEST_NULL)
+			MPI_Wait(&requests[i], MPI_STATUS_IGNORE);
+	handled = 0;
+}
+
+/* The communicator is freed while a request of it is under way: its handler is told all the same. */
+static void mismatch_after_free(MPI_Comm comm)
+{
+	int values[100] = { 0 }, sums[100];
+	MPI_Request request;
+
+	MPI_Iallreduce(values, sums, rank == 1 ? 99 : 100, MPI_INT, MPI_SUM, comm, &request);
+	MPI_Comm_free(&comm);
+	expect(MPI_Wait(&request, MPI_STATUS_IGNORE), "rank 1");
+}
+
+/* What only rank 1 can know is wrong: it leaves the group, and the others are told. */
+static void wrong_size(MPI_Comm comm)
+{
+	int values[2] = { 0 }, *all = calloc(2 * 16, sizeof(int));
+
+	expect(MPI_Allgather(values, rank == 1 ? 1 : 2, MPI_INT, all, 2, MPI_INT, comm),
+	       rank == 1 ? "left the group" : "rank 1");
+	free(all);
+}
+
+/* The failure goes to the handler of the communicator of the call, and to no other. */
+static void wrong_type(MPI_Comm comm)
+{
+	int values[2] = { 0 }, sums[2];
+	MPI_Datatype type;
+	MPI_Request request;
+
+	MPI_Type_contiguous(2, MPI_INT, &type);
+	if (MPI_Bcast(values, 1, type, 0, comm) == MPI_SUCCESS || handled != 1)
+		die("rank %d: %d times handled: broadcast of a type that is not committed", rank,
+		    handled);
+	MPI_Type_free(&type);
+	if (MPI_Allgather(values, 1, MPI_INT, values, 1, MPI_DATATYPE_NULL, comm) ==
+	    MPI_SUCCESS || handled != 2)
+		die("rank %d: %d times handled: no type", rank, handled);
+#ifdef MPICH_NUMVERSION
+	if (MPI_Bcast(values, 1, (MPI_Datatype)MPI_COMM_WORLD, 0, comm) == MPI_SUCCESS ||
+	    MPI_Ibcast(values, 1, (MPI_Datatype)-1, 0, comm, &request) == MPI_SUCCESS ||
+	    handled != 4)
+		die("rank %d: %d times handled: not a type", rank, handled);
+#endif
+	/* Both are called as before. */
+	if (MPI_Allreduce(values, sums, 2, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS ||
+	    MPI_Iallreduce(values, sums, 2, MPI_INT, MPI_SUM, comm, &request) != MPI_SUCCESS ||
+	    MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+		die("rank %d: the communicator has not survived: %s", rank, text);
+	handled = 0;
+}
+
 static void death(MPI_Comm comm)
 {
 	int value = rank, sum;
@@ -105,9 +187,18 @@ int main(int argc, char **argv)
 	}
 	if (argc > 1 && !strcmp(argv[1], "fatal"))
 		MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
-	mismatch(comm);
-	mismatch_in_array(comm);
-	MPI_Comm_free(&comm);
+	if (argc > 1 && !strcmp(argv[1], "size")) {
+		wrong_size(comm);
+		MPI_Comm_free(&comm);
+	} else if (argc > 1 && !strcmp(argv[1], "type")) {
+		wrong_type(comm);
+		MPI_Comm_free(&comm);
+	} else {
+		mismatch(comm);
+		mismatch_in_array(comm);
+		mismatch_in_tests(comm);
+		mismatch_after_free(comm);
+	}
 	MPI_Errhandler_free(&errhandler);
 	if (!rank)
 		printf("errors are right\n");

@@ -4,7 +4,7 @@
  *
  * An operation is a file of each rank, with its arguments and its input; it is complete when the
  * files of all ranks are there.  What the kernel refuses is refused here, too: addresses that are
- * not aligned, buffers that overlap, calls that do not match.
+ * not aligned, buffers that overlap, calls that do not match, more memory than may be locked.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,17 +40,34 @@ struct header {
 /**
  * struct coll_request - operation under way
  * @name: of its files
+ * @pinned: bytes of both buffers
  * @layout: arrays of its layout, as far as they are given
  */
 struct coll_request {
 	struct coll_comm *comm;
 	struct collective_op op;
 	char name[48];
+	size_t pinned;
 	bool given[4];
 	__u64 layout[4][RANKS_MAX];
 };
 
 enum { SEND_COUNTS, SEND_DISPLS, RECV_COUNTS, RECV_DISPLS };
+
+/* Why the latest operation failed. */
+static char detail[256];
+/* Bytes of all operations under way. */
+static size_t pinned;
+
+static int fail(int err, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(detail, sizeof(detail), format, args);
+	va_end(args);
+	return err;
+}
 
 static int refuse(int err, const char *format, ...)
 {
@@ -93,6 +111,15 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 
 int coll_finalize(struct coll_comm *comm)
 {
+	char path[PATH_SIZE];
+	FILE *file;
+
+	if (!comm)
+		return 0;
+	snprintf(path, sizeof(path), "%s/left.%d", comm->folder, comm->rank);
+	file = fopen(path, "w");
+	if (file)
+		fclose(file);
 	free(comm);
 	return 0;
 }
@@ -107,11 +134,11 @@ const char *coll_strerror(int err)
 	return strerror(-err);
 }
 
-int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size)
+int coll_error_detail_r(struct coll_comm *comm, char *text, size_t size)
 {
 	(void)comm;
-	(void)size;
-	*detail = '\0';
+	snprintf(text, size, "%s", detail);
+	detail[0] = '\0';
 	return 0;
 }
 
@@ -241,6 +268,24 @@ static int write_input(struct coll_request *request)
 	return 0;
 }
 
+/* Bytes of both buffers; those of a layout are not limited here. */
+static size_t pinned_of(const struct coll_comm *comm, const struct collective_op *op)
+{
+	const bool blocks = op->opcode == COLLECTIVE_ALLGATHER || op->opcode == COLLECTIVE_ALLTOALL ||
+			    op->opcode == COLLECTIVE_GATHER || op->opcode == COLLECTIVE_SCATTER;
+
+	return op->layout ? 0 : 2 * op->count * coll_type_size((enum coll_type)op->type) *
+				(blocks ? comm->size : 1);
+}
+
+static size_t lockable(void)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	return limit.rlim_cur;
+}
+
 int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 		 struct coll_request **request)
 {
@@ -250,6 +295,11 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 
 	new->comm = comm;
 	new->op = *op;
+	new->pinned = pinned_of(comm, op);
+	if (pinned + new->pinned > lockable()) {
+		free(new);
+		return -EDQUOT;
+	}
 	if (op->opcode == COLLECTIVE_BARRIER ? op->send || op->recv || op->count :
 	    op->send % size || op->recv % size)
 		return refuse(-EINVAL, "addresses of opcode %d", op->opcode);
@@ -257,6 +307,7 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 	if (err)
 		return err;
 	name_request(new);
+	pinned += new->pinned;
 	*request = new;
 	return write_input(new);
 }
@@ -446,28 +497,61 @@ static int take_result(const struct coll_request *request, struct header **files
 	}
 }
 
+/* Has a rank left the group without this operation? */
+static bool has_left(const struct coll_request *request, int rank)
+{
+	char path[PATH_SIZE];
+
+	snprintf(path, sizeof(path), "%s/left.%d", request->comm->folder, rank);
+	if (euidaccess(path, F_OK))
+		return false;
+	/* It may have submitted the operation before. */
+	file_name(request, rank, path);
+	return euidaccess(path, F_OK);
+}
+
+/*
+ * The rank that stands alone among the calls, or the last one that differs from rank 0; -1: all match.
+ */
+static int culprit(struct header **files, int n)
+{
+	int last = -1, differ = 0, i;
+
+	for (i = 1; i < n; i++)
+		if (!calls_match(&files[i]->op, &files[0]->op)) {
+			differ++;
+			last = i;
+		}
+	return n > 2 && differ == n - 1 ? 0 : last;
+}
+
 /* Return: false: files are missing. */
 static bool complete(struct coll_request *request, int *err)
 {
 	struct header *files[RANKS_MAX];
 	const int n = request->comm->size;
-	int have = 0, i;
+	int have = 0, i, other;
+	bool done;
 
 	*err = 0;
 	while (have < n && (files[have] = read_file(request, have)))
 		have++;
-	for (i = 0; have == n && !*err && i < n; i++)
-		if (!calls_match(&files[i]->op, &request->op))
-			*err = refuse(-EBADMSG, "%s: rank %d has opcode %d, rank %d has %d",
-				      request->name, i, files[i]->op.opcode, request->comm->rank,
-				      request->op.opcode);
-	if (have == n && !*err)
+	done = have == n;
+	other = done ? culprit(files, n) : -1;
+	if (other >= 0)
+		*err = fail(-EBADMSG, "rank %d has made another call", other);
+	else if (done)
 		*err = take_result(request, files);
+	else if (has_left(request, have))
+		*err = fail(-ECONNRESET, "rank %d has left", have);
 	for (i = 0; i < have; i++)
 		free(files[i]);
-	if (have == n)
+	done = done || *err;
+	if (done) {
+		pinned -= request->pinned;
 		free(request);
-	return have == n;
+	}
+	return done;
 }
 
 int coll_wait_any(struct coll_request **requests, int count, int *index, int timeout_ms)

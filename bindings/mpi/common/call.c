@@ -153,10 +153,10 @@ void cm_call_large(struct cm_call *call)
 bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum cm_form form,
 		  bool up)
 {
-	enum cm_reason reason = up ? cm_call_reason(group, call) : cm_group_reason(group);
+	enum cm_reason reason = up ? cm_call_reason(group, call, form) : cm_group_reason(group);
 
 	/* A call out of MPI's own path, while that makes the group, is none of the program's. */
-	if (form != CM_BLOCKING || group->state != CM_GROUP_MAKING)
+	if (form != CM_BLOCKING || !cm_group_busy(group))
 		cm_count(call->function, form, reason);
 	return reason == CM_TAKEN;
 }
@@ -164,7 +164,7 @@ bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum
 int cm_call_run(struct cm_group *group, const struct cm_call *call)
 {
 	struct cm_task task;
-	int err = cm_task_build(&task, group, call);
+	int err = cm_task_build(&task, group, call, CM_BLOCKING);
 
 	if (err)
 		cm_group_failed(group, err, cm_function_name(call->function));

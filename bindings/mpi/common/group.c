@@ -5,29 +5,34 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/capability.h>
 
 #include "collective.h"
 #include "common/group.h"
+#include "common/locked.h"
 #include "common/memory.h"
+#include "common/progress.h"
 #include "common/ring.h"
 #include "common/settings.h"
+#include "common/task.h"
 
 #define DEVICE	"/dev/collective"
 
-/* Values on which the ranks agree: the minimum of each. */
+/* Values that the ranks compare before they count calls: the minimum of each. */
 enum {
-	ABLE,		/* 1: this rank can make a group */
 	DIGEST,		/* of the settings */
 	DIGEST_NEGATED,	/* so that the minimum shows a difference */
-	STARTED_NEGATED,	/* number of nonblocking collectives */
-	LOCKABLE,	/* bytes that an operation may pin */
 	ONE_HOST,	/* 1: no rank of this communicator is on another host */
-	AGREED_COUNT
+	COMPARED_COUNT
+};
+
+/* Values on which the ranks agree when they make a group: the minimum of each. */
+enum {
+	ABLE,			/* 1: this rank can make a group */
+	STARTED_NEGATED,	/* number of nonblocking collectives */
+	PAGE_NEGATED,		/* size of a page */
+	LOCKABLE,		/* bytes that operations may pin, by form */
+	AGREED_COUNT = LOCKABLE + CM_FORM_COUNT
 };
 
 void cm_group_init(struct cm_group *group, int rank, int size)
@@ -42,49 +47,14 @@ void cm_group_leave(struct cm_group *group)
 	group->state = CM_GROUP_NEVER;
 	coll_finalize(group->comm);
 	group->comm = NULL;
+	cm_locked_release(group->reserved);
+	group->reserved = 0;
 }
 
 void cm_group_destroy(struct cm_group *group)
 {
 	cm_group_leave(group);
 	pthread_mutex_destroy(&group->lock);
-}
-
-/*
- * Has this process CAP_IPC_LOCK for the kernel?  A capability in a user namespace of its own does
- * not count.
- */
-static bool may_lock_all(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = { 0 };
-	unsigned long inside, outside, length;
-	FILE *file;
-	int fields;
-
-	if (syscall(SYS_capget, &header, data) ||
-	    !(data[0].effective & 1U << CAP_IPC_LOCK))
-		return false;
-	file = fopen("/proc/self/uid_map", "re");
-	if (!file)
-		return false;
-	fields = fscanf(file, "%lu %lu %lu", &inside, &outside, &length);
-	fclose(file);
-	return fields == 3 && !inside && !outside && length == UINT_MAX;
-}
-
-/*
- * Number of bytes that one operation may pin.  Processes of one user share the limit; half of it
- * is left to the other things that they lock.
- */
-static long long lockable(int local)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur > LLONG_MAX || may_lock_all())
-		return LLONG_MAX;
-	return limit.rlim_cur / 2 / (local > 0 ? local : 1);
 }
 
 static bool able(void)
@@ -101,25 +71,22 @@ static bool able(void)
 /* All ranks agree whether each can make a group, and on common values. */
 static bool agree(struct cm_group *group, const struct cm_peers *peers)
 {
-	const long long digest = cm_settings_digest();
 	long long values[AGREED_COUNT] = {
 		[ABLE]			= able() && cm_memory_allows(group->size, peers->local),
-		[DIGEST]		= digest,
-		[DIGEST_NEGATED]	= -digest,
 		[STARTED_NEGATED]	= -(long long)group->started,
-		[LOCKABLE]		= lockable(peers->local),
-		[ONE_HOST]		= !peers->several_hosts,
+		[PAGE_NEGATED]		= -sysconf(_SC_PAGESIZE),
 	};
+	int form;
 
+	group->reserved = cm_locked_reserve(peers->local, cm_progress_any_thread(),
+					    &values[LOCKABLE]);
 	if (peers->min(peers->context, values, AGREED_COUNT))
 		return false;
-	if (values[DIGEST] != -values[DIGEST_NEGATED]) {
-		cm_say(0, "the ranks have different settings: MPI goes on without %s", DEVICE);
-		return false;
-	}
 	group->first = -values[STARTED_NEGATED] + cm_settings.margin;
-	group->lockable = values[LOCKABLE] == LLONG_MAX ? SIZE_MAX : (size_t)values[LOCKABLE];
-	group->one_host = values[ONE_HOST];
+	group->page = -values[PAGE_NEGATED];
+	for (form = 0; form < CM_FORM_COUNT; form++)
+		group->lockable[form] = values[LOCKABLE + form] == LLONG_MAX ? SIZE_MAX :
+					(size_t)values[LOCKABLE + form];
 	return values[ABLE];
 }
 
@@ -168,31 +135,56 @@ static void make(struct cm_group *group, const struct cm_peers *peers)
 
 	group->state = CM_GROUP_MAKING;
 	if (!agree(group, peers)) {
-		group->state = CM_GROUP_NEVER;
+		cm_group_leave(group);
 		return;
 	}
 	err = join(group, peers);
-	if (agree_again(group, peers, err)) {
-		if (cm_settings.ring && cm_ring_open())
-			cm_say(2, "no io_uring: each look at completion is a system call");
-		cm_say(2, "rank %d of %d joined group %s", group->rank, group->size,
-		       coll_name(group->comm));
-		cm_memory_add(group);
-		group->state = CM_GROUP_UP;
+	if (!agree_again(group, peers, err)) {
+		cm_group_leave(group);
 		return;
 	}
-	coll_finalize(group->comm);
-	group->comm = NULL;
-	group->state = CM_GROUP_NEVER;
+	if (cm_settings.ring && cm_ring_open())
+		cm_say(2, "no io_uring: each look at completion is a system call");
+	cm_say(2, "rank %d of %d joined group %s", group->rank, group->size,
+	       coll_name(group->comm));
+	cm_memory_add(group);
+	group->state = CM_GROUP_UP;
 }
 
-bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers)
+/* Compare what decides which calls count. */
+static void compare(struct cm_group *group, const struct cm_peers *peers)
 {
-	const int state = group->state;
+	static atomic_bool said;
+	const long long digest = cm_settings_digest();
+	long long values[COMPARED_COUNT] = {
+		[DIGEST]		= digest,
+		[DIGEST_NEGATED]	= -digest,
+		[ONE_HOST]		= !peers->several_hosts,
+	};
 
-	if (state == CM_GROUP_UP)
-		return true;
-	if (state == CM_GROUP_NEW && ++group->calls == cm_settings.calls)
+	group->state = CM_GROUP_COMPARING;
+	if (peers->min(peers->context, values, COMPARED_COUNT)) {
+		group->state = CM_GROUP_NEVER;
+		return;
+	}
+	group->one_host = values[ONE_HOST];
+	if (values[DIGEST] == -values[DIGEST_NEGATED]) {
+		group->state = CM_GROUP_COUNTING;
+		return;
+	}
+	group->state = CM_GROUP_NEVER;
+	if (!atomic_exchange(&said, true))
+		cm_say(0, "the ranks have different settings: MPI goes on without %s", DEVICE);
+}
+
+bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
+		       const struct cm_call *call)
+{
+	if (group->state == CM_GROUP_NEW)
+		compare(group, peers);
+	/* A communicator whose calls are all left needs no group. */
+	if (group->state == CM_GROUP_COUNTING && cm_call_large_enough(group, call) &&
+	    ++group->calls == cm_settings.calls)
 		make(group, peers);
 	return group->state == CM_GROUP_UP;
 }
@@ -206,12 +198,12 @@ bool cm_group_nonblocking(struct cm_group *group, unsigned long long *key)
 	return group->state == CM_GROUP_UP && number >= group->first;
 }
 
-bool cm_group_persistent(struct cm_group *group, unsigned long long *key)
+unsigned long long cm_group_persistent(struct cm_group *group, const struct cm_call *call)
 {
-	if (group->state != CM_GROUP_UP)
-		return false;
-	*key = 2 * group->persistent++ + 1;
-	return true;
+	/* For ever: ranks may free requests at different places. */
+	if (group->lockable[CM_PERSISTENT] != SIZE_MAX)
+		group->persistent_locked += cm_call_locked(group, call);
+	return 2 * group->persistent++ + 1;
 }
 
 enum cm_reason cm_group_reason(const struct cm_group *group)
@@ -222,8 +214,8 @@ enum cm_reason cm_group_reason(const struct cm_group *group)
 /* Do all ranks see this failure of an operation? */
 static bool is_common(int err)
 {
-	return err == -EBADMSG || err == -EMSGSIZE || err == -ECANCELED || err == -ETIMEDOUT ||
-	       err == -ECONNRESET || err == -EPROTO;
+	return err == -EBADMSG || err == -ECANCELED || err == -ETIMEDOUT || err == -ECONNRESET ||
+	       err == -EPROTO;
 }
 
 void cm_group_failed(struct cm_group *group, int err, const char *function)

@@ -3,9 +3,10 @@
  * The kernel's group of a communicator.
  *
  * A group is made at a place that all ranks share: inside the blocking collective that is the
- * N-th by count.  All ranks first agree, by MPI's own path, that each can; then they make the
- * group; then they agree that each has it.  If one of them cannot, the communicator never tries
- * again.  Nothing that only one rank knows decides anything.
+ * N-th by count.  What counts depends on settings and on the ranks' hosts, so that the ranks compare
+ * these in the first one, by MPI's own path.  In the N-th one all ranks agree that each can make a
+ * group; then they make it; then they agree that each has it.  If one of them cannot, the
+ * communicator never tries again.  Nothing that only one rank knows decides anything.
  *
  * MPI itself calls nonblocking collectives of a communicator out of its progress, at times that
  * differ by rank (MPI_Comm_idup).  So these are numbered for themselves: those from a number on
@@ -22,12 +23,15 @@
 #include "common/functions.h"
 
 struct coll_comm;
+struct cm_call;
 
 #define CM_TEXT_SIZE	512
 
 /** enum cm_group_state - state of the group of a communicator; it only moves down this list */
 enum cm_group_state {
-	CM_GROUP_NEW,		/* blocking collectives are counted */
+	CM_GROUP_NEW,		/* no blocking collective yet */
+	CM_GROUP_COMPARING,	/* MPI's own path, and what it calls, is used to compare the ranks */
+	CM_GROUP_COUNTING,	/* blocking collectives are counted */
 	CM_GROUP_MAKING,	/* MPI's own path, and what it calls, is used to make it */
 	CM_GROUP_UP,
 	CM_GROUP_NEVER,		/* a rank cannot: all calls are left to MPI */
@@ -60,10 +64,15 @@ struct cm_peers {
  * @started: number of nonblocking collectives
  * @first: number of the first nonblocking collective that goes to the kernel
  * @persistent: number of persistent collectives that went to the kernel
- * @lockable: number of bytes that an operation may pin on each rank; SIZE_MAX: any number
- * @one_host: all ranks are on one host
+ * @one_host: all ranks are on one host; known from CM_GROUP_COUNTING on
+ * @page: largest size of a page of a rank
+ * @lockable: number of bytes that operations may pin on each rank, by form (locked.h); SIZE_MAX: any
+ * @reserved: what cm_locked_reserve() has returned
+ * @persistent_locked: number of bytes that all persistent collectives can pin
  * @counted: its kernel memory is accounted for (memory.c)
- * @in_flight: number of nonblocking operations that are submitted (progress.c)
+ * @in_flight: number of nonblocking and of persistent operations that are submitted (progress.c)
+ * @in_flight_locked: number of bytes that the nonblocking ones may have pinned (progress.c)
+ * @scan: latest search for a task in which one of this form was found to have no room (progress.c)
  * @error_code: code of MPI that stands for failures of this group; 0: none yet
  * @lock: protects @comm against cm_group_failed(), and @text
  * @text: why the latest operation failed
@@ -78,10 +87,15 @@ struct cm_group {
 	atomic_ullong started;
 	unsigned long long first;
 	unsigned long long persistent;
-	size_t lockable;
 	bool one_host;
+	size_t page;
+	size_t lockable[CM_FORM_COUNT];
+	size_t reserved;
+	size_t persistent_locked;
 	bool counted;
-	int in_flight;
+	int in_flight[CM_FORM_COUNT];
+	size_t in_flight_locked;
+	unsigned long long scan[CM_FORM_COUNT];
 	int error_code;
 	pthread_mutex_t lock;
 	char text[CM_TEXT_SIZE];
@@ -100,11 +114,13 @@ void cm_group_destroy(struct cm_group *group);
  * cm_group_blocking - account for a blocking collective, and make the group if it is time
  * @group: group
  * @peers: ranks of the communicator
+ * @call: the collective; it counts if it can be taken
  *
  * Context: inside a blocking collective that MPI has not begun.
  * Return: true if the group is up.
  */
-bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers);
+bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
+		       const struct cm_call *call);
 
 /**
  * cm_group_nonblocking - account for a nonblocking collective
@@ -116,13 +132,19 @@ bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers);
 bool cm_group_nonblocking(struct cm_group *group, unsigned long long *key);
 
 /**
- * cm_group_persistent - account for a persistent collective
- * @group: group
- * @key: set to its key
+ * cm_group_persistent - account for a persistent collective that goes to the kernel
+ * @group: group that is up
+ * @call: the collective, which cm_call_reason() takes
  *
- * Return: true if it goes to the kernel.
+ * Return: its key.
  */
-bool cm_group_persistent(struct cm_group *group, unsigned long long *key);
+unsigned long long cm_group_persistent(struct cm_group *group, const struct cm_call *call);
+
+/** cm_group_busy - does this process use MPI's own path to compare the ranks or to make the group? */
+static inline bool cm_group_busy(const struct cm_group *group)
+{
+	return group->state == CM_GROUP_COMPARING || group->state == CM_GROUP_MAKING;
+}
 
 /** cm_group_reason - why does a call find no group? */
 enum cm_reason cm_group_reason(const struct cm_group *group);

@@ -22,8 +22,12 @@
 #include "common/ring.h"
 #include "common/settings.h"
 
-/* Nonblocking operations that a group has under way; the kernel's limit is higher. */
-#define IN_FLIGHT_MAX	128
+/* Nonblocking and persistent operations that a group has under way; the kernel's limit is higher. */
+static const int in_flight_max[CM_FORM_COUNT] = {
+	[CM_NONBLOCKING]	= 128,
+	[CM_PERSISTENT]		= 256,
+};
+
 /* Completions that are taken at once, and operations outside of the ring that a look tests. */
 #define BATCH		16
 /* Time in microseconds for which a refused submission is tried again. */
@@ -44,13 +48,15 @@ struct task_list {
 };
 
 /*
- * @lock protects the lists, and @in_flight of all groups.  @waiting has nonblocking tasks that are
- * not submitted, @active submitted ones that are not in the ring.
+ * @lock protects the lists, and what of all groups belongs to this file.  @waiting has nonblocking
+ * tasks that are not submitted, @active submitted ones that are not in the ring.  @scans is the number
+ * of searches for one that can be submitted.
  */
 static struct {
 	pthread_mutex_t lock;
 	struct task_list waiting;
 	struct task_list active;
+	unsigned long long scans;
 	void (*poll)(void);
 	bool any_thread;
 } progress = {
@@ -64,6 +70,14 @@ static void list_add(struct task_list *list, struct cm_task *task)
 	task->next = NULL;
 	*list->end = task;
 	list->end = &task->next;
+}
+
+static void list_add_first(struct task_list *list, struct cm_task *task)
+{
+	task->next = list->first;
+	list->first = task;
+	if (!task->next)
+		list->end = &task->next;
 }
 
 /* Remove the task to which @link points. */
@@ -89,6 +103,11 @@ void cm_progress_init(void (*poll)(void), bool any_thread)
 {
 	progress.poll = poll;
 	progress.any_thread = any_thread;
+}
+
+bool cm_progress_any_thread(void)
+{
+	return progress.any_thread;
 }
 
 void cm_progress_end(void)
@@ -144,15 +163,24 @@ static void finish(struct cm_task *task)
 
 /* ---- nonblocking ---- */
 
+static void set_in_flight(const struct cm_task *task, int sign)
+{
+	struct cm_group *group = task->group;
+
+	group->in_flight[task->form] += sign;
+	if (task->form == CM_NONBLOCKING)
+		group->in_flight_locked += sign * task->locked;
+}
+
 /* A nonblocking operation is no longer under way, and has a result unless it is tried again. */
 static void started_done(struct cm_task *task, int result)
 {
 	const bool again = retries(task, result);
 
 	pthread_mutex_lock(&progress.lock);
-	task->group->in_flight--;
+	set_in_flight(task, -1);
 	if (again)
-		list_add(&progress.waiting, task);
+		list_add_first(&progress.waiting, task);
 	pthread_mutex_unlock(&progress.lock);
 	if (again)
 		return;
@@ -162,36 +190,59 @@ static void started_done(struct cm_task *task, int result)
 	task->complete(task);
 }
 
-static void submit_started(struct cm_task *task)
+/* Return: 0, or why it was refused; then it may be tried again. */
+static int submit_started(struct cm_task *task)
 {
 	const bool ringed = uses_ring(task);
 	int err = submit(task, ringed);
 
 	if (err) {
 		started_done(task, err);
-		return;
+		return err;
 	}
 	if (ringed)
-		return;
+		return 0;
 	pthread_mutex_lock(&progress.lock);
 	list_add(&progress.active, task);
 	pthread_mutex_unlock(&progress.lock);
+	return 0;
 }
 
-/* Take the first waiting task whose group has room, and count it as under way; NULL: none. */
+static bool has_room(const struct cm_task *task)
+{
+	const struct cm_group *group = task->group;
+
+	if (group->in_flight[task->form] >= in_flight_max[task->form])
+		return false;
+	/* What persistent ones pin was reserved when they were made. */
+	return !task->locked || task->form == CM_PERSISTENT ||
+	       group->in_flight_locked + task->locked <= group->lockable[CM_NONBLOCKING];
+}
+
+/*
+ * Take the first waiting task whose group has room, and count it as under way; NULL: none.  Within a
+ * group none overtakes another that all ranks start earlier, and which may wait for it elsewhere.
+ */
 static struct cm_task *next_waiting(void)
 {
 	struct cm_task **link, *task = NULL;
+	unsigned long long *scan;
 
 	/* Without the lock, so that a look costs nothing; a later one finds what this misses. */
 	if (!__atomic_load_n(&progress.waiting.first, __ATOMIC_RELAXED))
 		return NULL;
 	pthread_mutex_lock(&progress.lock);
+	progress.scans++;
 	for (link = &progress.waiting.first; *link; link = &(*link)->next) {
-		if ((*link)->group->in_flight >= IN_FLIGHT_MAX)
+		scan = &(*link)->group->scan[(*link)->form];
+		if (*scan == progress.scans)
 			continue;
+		if (!has_room(*link)) {
+			*scan = progress.scans;
+			continue;
+		}
 		task = list_remove(&progress.waiting, link);
-		task->group->in_flight++;
+		set_in_flight(task, 1);
 		break;
 	}
 	pthread_mutex_unlock(&progress.lock);
@@ -206,9 +257,8 @@ static void submit_waiting(void)
 
 	for (i = 0; i < BATCH; i++) {
 		task = next_waiting();
-		if (!task)
+		if (!task || submit_started(task))
 			break;
-		submit_started(task);
 	}
 }
 
@@ -219,7 +269,7 @@ void cm_task_start(struct cm_task *task)
 	task->retry_until = 0;
 	pthread_mutex_lock(&progress.lock);
 	if (err)
-		task->group->in_flight++;
+		set_in_flight(task, 1);
 	else
 		list_add(&progress.waiting, task);
 	pthread_mutex_unlock(&progress.lock);

@@ -66,28 +66,52 @@ static bool reduces(enum cm_function function)
 	       function == CM_REDUCE_SCATTER_BLOCK;
 }
 
-bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call, bool one_host)
+bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);
 
 	/* Between hosts, MPI's own path is no faster for small calls. */
-	return !one_host ||
+	return !group->one_host ||
 	       (bytes == UNKNOWN ? 0 : bytes) >= cm_settings.min_bytes[call->function];
 }
 
-enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call)
+/* Both buffers are pinned, and each has at most the bytes of the call; blocks begin and end in pages. */
+size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
+{
+	const size_t bytes = call_bytes(group, call);
+	const size_t blocks = call->recv.counts ? group->size : 1;
+
+	if (bytes == UNKNOWN)
+		return SIZE_MAX;
+	return bytes ? 2 * (bytes + 2 * blocks * group->page) : 0;
+}
+
+/* May the call need more memory than operations of its form may pin? */
+static bool exceeds_locked(const struct cm_group *group, const struct cm_call *call,
+			   enum cm_form form)
+{
+	const size_t limit = group->lockable[form], used = group->persistent_locked;
+	size_t locked;
+
+	if (limit == SIZE_MAX)
+		return false;
+	locked = cm_call_locked(group, call);
+	return locked > limit || (form == CM_PERSISTENT && locked > limit - used);
+}
+
+enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call,
+			      enum cm_form form)
 {
 	struct cm_reduction reduction;
 	size_t bytes;
 
 	if (reduces(call->function) && !cm_reduction_find(call->recv.type, call->op, &reduction))
 		return CM_REDUCTION;
-	bytes = call_bytes(group, call);
-	/* Both buffers are pinned, and each has at most this size. */
-	if (group->lockable != SIZE_MAX && (bytes == UNKNOWN || bytes > group->lockable / 2))
+	if (exceeds_locked(group, call, form))
 		return CM_LOCKED_MEMORY;
-	if (!cm_call_large_enough(group, call, group->one_host))
+	if (!cm_call_large_enough(group, call))
 		return CM_SMALL;
+	bytes = call_bytes(group, call);
 	if (bytes == UNKNOWN)
 		return CM_TAKEN;
 	return bytes > cm_settings.max_bytes[call->function] ? CM_LARGE : CM_TAKEN;

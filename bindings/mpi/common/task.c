@@ -411,13 +411,16 @@ static int build(struct cm_task *task, const struct cm_call *call)
 	return err;
 }
 
-int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call)
+int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call,
+		  enum cm_form form)
 {
 	int err;
 
 	*task = (struct cm_task){
 		.group = group,
 		.function = call->function,
+		.form = form,
+		.locked = group->lockable[form] == SIZE_MAX ? 0 : cm_call_locked(group, call),
 		.op.opcode = opcodes[call->function],
 		.op.root = has_root(call->function) ? call->root : 0,
 		.op.timeout_ms = cm_settings.timeout_ms,

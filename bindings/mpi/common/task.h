@@ -110,6 +110,8 @@ enum cm_input {
  * struct cm_task - operation of the kernel for a call of MPI
  * @group: group; the owner of the task keeps it
  * @function: function of MPI
+ * @form: its form
+ * @locked: number of bytes that a nonblocking one may pin, if the ranks may lock a limited amount
  * @op: operation
  * @layout: layout to which @op points
  * @counts: array of the layout that belongs to no side, or NULL
@@ -128,6 +130,8 @@ enum cm_input {
 struct cm_task {
 	struct cm_group *group;
 	enum cm_function function;
+	enum cm_form form;
+	size_t locked;
 	struct collective_op op;
 	struct collective_layout layout;
 	__u64 *counts;
@@ -149,10 +153,12 @@ struct cm_task {
  * @task: filled in
  * @group: group
  * @call: call that cm_call_reason() takes; what its pointers point to is used until the end
+ * @form: its form
  *
  * Return: 0 or a negative errno.  cm_task_end() must follow in any case.
  */
-int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call);
+int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call,
+		  enum cm_form form);
 
 /** cm_task_keep_types - let the program free its types before the end of a task that is built */
 void cm_task_keep_types(struct cm_task *task);
@@ -170,21 +176,31 @@ void cm_task_end(struct cm_task *task);
  * cm_call_reason - should the call be an operation of the kernel?
  * @group: group that is up
  * @call: the call
+ * @form: its form
  *
  * Only what all ranks know decides.
  *
  * Return: CM_TAKEN, or why not.
  */
-enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call);
+enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call,
+			      enum cm_form form);
+
+/**
+ * cm_call_locked - number of bytes that a call may pin
+ * @group: group that is up
+ * @call: the call
+ *
+ * Return: the same on all ranks; SIZE_MAX: they do not know.
+ */
+size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call);
 
 /**
  * cm_call_large_enough - does a call reach the lower limit?
- * @group: group of the communicator; it need not be up
+ * @group: group of the communicator, whose ranks have been compared
  * @call: the call
- * @one_host: all ranks of the communicator are on one host
  *
  * Return: the same on all ranks.
  */
-bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call, bool one_host);
+bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call);
 
 #endif /* CM_TASK_H */

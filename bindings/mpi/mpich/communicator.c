@@ -2,8 +2,10 @@
 /*
  * Communicators, known by an attribute of MPI's communicator.
  *
- * The first collective of the process begins this library's life, and MPI_Finalize() ends it: that
- * deletes the attributes of MPI_COMM_SELF before anything else.
+ * MPI_Init() begins this library's life, or the first collective where a binding has called it by
+ * another name.  MPI_Finalize() ends it: that deletes the attributes of MPI_COMM_SELF before anything
+ * else, the first one last.  So the program's own attributes are deleted before, on every rank, and
+ * what is called by that may still be taken.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,7 +18,7 @@
 
 /**
  * enum life - of this library
- * @NOT_STARTED: no collective of the program yet
+ * @NOT_STARTED: MPI is not initialized, or not by a function that is replaced
  * @RUNNING: communicators may have groups
  * @ENDED: within MPI_Finalize(), or this library cannot work: all is left to MPICH
  */
@@ -30,11 +32,16 @@ static atomic_int life;
 static int keyval = MPI_KEYVAL_INVALID;
 static int self_keyval = MPI_KEYVAL_INVALID;
 static int added_class;
+static MPI_Comm own = MPI_COMM_NULL;
 static MPI_Request never = MPI_REQUEST_NULL;
 
-/* @lock protects the list of communicators and what begins and ends @life. */
+/*
+ * @lock protects the lists and what begins and ends @life.  @spare has those whose handle is that of a
+ * successor which is no longer needed: MPICH frees none where it frees a request.
+ */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct communicator *communicators;
+static struct communicator *spare;
 
 /* Attribute of communicators whose collectives are left to MPICH. */
 static struct communicator left;
@@ -126,15 +133,12 @@ bool communicator_blocking(struct communicator *communicator, const struct cm_ca
 	};
 	int world;
 
-	if (communicator->group.state == CM_GROUP_NEW) {
+	if (communicator->group.state < CM_GROUP_UP) {
 		PMPI_Comm_size(MPI_COMM_WORLD, &world);
 		peers.local = local_processes();
 		peers.several_hosts = peers.local < world;
-		/* A communicator whose calls are all left needs no group. */
-		if (!cm_call_large_enough(&communicator->group, call, !peers.several_hosts))
-			return false;
 	}
-	return cm_group_blocking(&communicator->group, &peers);
+	return cm_group_blocking(&communicator->group, &peers, call);
 }
 
 /* MPICH finds strings only of codes whose class was added, too. */
@@ -145,10 +149,13 @@ int cm_error_class(int class)
 
 int communicator_error(struct communicator *communicator, int code)
 {
-	MPI_Comm handle = communicator->handle;
-
-	PMPI_Comm_call_errhandler(handle == MPI_COMM_NULL ? MPI_COMM_SELF : handle, code);
+	PMPI_Comm_call_errhandler(communicator->handle, code);
 	return code;
+}
+
+MPI_Comm communicator_own(void)
+{
+	return own;
 }
 
 /* ---- life ---- */
@@ -165,7 +172,52 @@ void communicator_put(struct communicator *communicator)
 	if (--communicator->references)
 		return;
 	cm_group_destroy(&communicator->group);
-	free(communicator);
+	if (communicator->handle == MPI_COMM_NULL) {
+		free(communicator);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	communicator->next = spare;
+	spare = communicator;
+	pthread_mutex_unlock(&lock);
+}
+
+/* Return: the handle of a spare communicator, or MPI_COMM_NULL. */
+static MPI_Comm take_spare(void)
+{
+	MPI_Comm handle = MPI_COMM_NULL;
+	struct communicator *first;
+
+	pthread_mutex_lock(&lock);
+	first = spare;
+	if (first)
+		spare = first->next;
+	pthread_mutex_unlock(&lock);
+	if (first)
+		handle = first->handle;
+	free(first);
+	return handle;
+}
+
+/*
+ * Requests of a communicator that the program frees may still fail.  Return: a communicator of this process
+ * with the same error handler; MPI_COMM_NULL if no request is left.
+ */
+static MPI_Comm make_successor(const struct communicator *communicator)
+{
+	MPI_Errhandler errhandler;
+	MPI_Comm successor;
+
+	if (communicator->references == 1 || own == MPI_COMM_NULL)
+		return MPI_COMM_NULL;
+	successor = take_spare();
+	if (successor == MPI_COMM_NULL &&
+	    PMPI_Comm_split(own, 0, 0, &successor) != MPI_SUCCESS)
+		return MPI_COMM_NULL;
+	PMPI_Comm_get_errhandler(communicator->handle, &errhandler);
+	PMPI_Comm_set_errhandler(successor, errhandler);
+	PMPI_Errhandler_free(&errhandler);
+	return successor;
 }
 
 /* MPI frees a communicator, or its attribute is deleted. */
@@ -180,8 +232,8 @@ static int deleted(MPI_Comm handle, int key, void *attribute, void *extra)
 		return MPI_SUCCESS;
 	pthread_mutex_lock(&lock);
 	communicator_unlink(communicator);
-	communicator->handle = MPI_COMM_NULL;
 	pthread_mutex_unlock(&lock);
+	communicator->handle = make_successor(communicator);
 	communicator_put(communicator);
 	return MPI_SUCCESS;
 }
@@ -191,6 +243,7 @@ static int finalize(MPI_Comm self, int key, void *attribute, void *extra)
 {
 	struct communicator *communicator;
 	char prefix[64];
+	MPI_Comm handle;
 	int rank;
 
 	(void)self;
@@ -206,6 +259,9 @@ static int finalize(MPI_Comm self, int key, void *attribute, void *extra)
 	cm_progress_end();
 	PMPI_Grequest_complete(never);
 	PMPI_Wait(&never, MPI_STATUS_IGNORE);
+	for (handle = take_spare(); handle != MPI_COMM_NULL; handle = take_spare())
+		PMPI_Comm_free(&handle);
+	PMPI_Comm_free(&own);
 	if (environment_stats()) {
 		snprintf(prefix, sizeof(prefix), "collective: rank %d", rank);
 		cm_counters_print(prefix);
@@ -221,6 +277,8 @@ static bool begin(void)
 	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) ||
 	    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &self_keyval, NULL) ||
 	    PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, NULL) ||
+	    PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &own) ||
+	    PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN) ||
 	    PMPI_Grequest_start(no_query, no_free, no_cancel, NULL, &never))
 		return false;
 	PMPI_Add_error_class(&added_class);
@@ -247,6 +305,28 @@ static bool started(void)
 		life = begin() ? RUNNING : ENDED;
 	pthread_mutex_unlock(&lock);
 	return life == RUNNING;
+}
+
+EXPORT int MPI_Init(int *argc, char ***argv)
+{
+	int err;
+
+	library_load();
+	err = PMPI_Init(argc, argv);
+	if (err == MPI_SUCCESS)
+		started();
+	return err;
+}
+
+EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	int err;
+
+	library_load();
+	err = PMPI_Init_thread(argc, argv, required, provided);
+	if (err == MPI_SUCCESS)
+		started();
+	return err;
 }
 
 static struct communicator *communicator_new(MPI_Comm handle)

@@ -13,6 +13,7 @@
 #include <mpi.h>
 
 #include "common/datatype.h"
+#include "mpich.h"
 
 /* Blocks of a type that are followed; a type of more is packed. */
 #define BLOCKS_MAX	64
@@ -31,6 +32,14 @@ ptrdiff_t cm_type_extent(MPI_Datatype type)
 
 	PMPI_Type_get_extent_x(type, &lb, &extent);
 	return extent;
+}
+
+bool type_valid(MPI_Datatype type)
+{
+	int size;
+
+	/* Of the functions that ask for a type, this one has a communicator. */
+	return PMPI_Pack_size(0, type, communicator_own(), &size) == MPI_SUCCESS;
 }
 
 static bool is_predefined(MPI_Datatype type)
@@ -251,20 +260,87 @@ bool cm_type_dense(MPI_Datatype type, size_t count, ptrdiff_t *offset)
 
 /* ---- packing ---- */
 
-int cm_type_pack(const void *from, size_t count, MPI_Datatype type, void *to)
+/**
+ * struct elements - elements of a buffer
+ * @addr: its address
+ * @count: number of elements
+ * @type: their type
+ * @made: @type was made for them
+ */
+struct elements {
+	void *addr;
+	MPI_Count count;
+	MPI_Datatype type;
+	bool made;
+};
+
+/* MPICH neither packs nor unpacks at MPI_BOTTOM: describe the same elements from their first byte on. */
+static int elements_get(struct elements *elements, void *addr, size_t count, MPI_Datatype type)
+{
+	MPI_Count lb, extent, displacement;
+
+	*elements = (struct elements){ addr, count, type, false };
+	if (addr != MPI_BOTTOM)
+		return 0;
+	PMPI_Type_get_true_extent_x(type, &lb, &extent);
+	displacement = -lb;
+	if (PMPI_Type_create_hindexed_c(1, &elements->count, &displacement, type,
+					&elements->type) != MPI_SUCCESS)
+		return -ENOMEM;
+	PMPI_Type_commit(&elements->type);
+	elements->addr = (char *)addr + lb;
+	elements->count = 1;
+	elements->made = true;
+	return 0;
+}
+
+static void elements_put(struct elements *elements)
+{
+	if (elements->made)
+		PMPI_Type_free(&elements->type);
+}
+
+static int pack(struct elements *elements, void *packed, MPI_Count bytes)
 {
 	MPI_Count at = 0;
 
-	return PMPI_Pack_c(from, count, type, to, count * cm_type_size(type), &at,
-			   MPI_COMM_SELF) == MPI_SUCCESS ? 0 : -EINVAL;
+	return PMPI_Pack_c(elements->addr, elements->count, elements->type, packed, bytes, &at,
+			   communicator_own()) == MPI_SUCCESS ? 0 : -EINVAL;
+}
+
+static int unpack(struct elements *elements, void *packed, MPI_Count bytes)
+{
+	MPI_Count at = 0;
+
+	return PMPI_Unpack_c(packed, bytes, &at, elements->addr, elements->count, elements->type,
+			     communicator_own()) == MPI_SUCCESS ? 0 : -EINVAL;
+}
+
+static int convert(void *addr, size_t count, MPI_Datatype type, void *packed,
+		   int (*way)(struct elements *elements, void *packed, MPI_Count bytes))
+{
+	const MPI_Count bytes = count * cm_type_size(type);
+	struct elements elements;
+	int err;
+
+	if (!bytes)
+		return 0;
+	err = elements_get(&elements, addr, count, type);
+	if (err)
+		return err;
+	err = way(&elements, packed, bytes);
+	elements_put(&elements);
+	return err;
+}
+
+int cm_type_pack(const void *from, size_t count, MPI_Datatype type, void *to)
+{
+	return convert((void *)from, count, type, to, pack);
 }
 
 int cm_type_unpack(const void *from, void *to, size_t count, MPI_Datatype type)
 {
-	MPI_Count at = 0;
-
-	return PMPI_Unpack_c(from, count * cm_type_size(type), &at, to, count, type,
-			     MPI_COMM_SELF) == MPI_SUCCESS ? 0 : -EINVAL;
+	return convert(to, count, type, (void *)from, unpack);
 }
 
 /* A type of one element keeps that, and has none of its attributes. */

@@ -13,7 +13,7 @@ static bool valid_buffer(const struct cm_buffer *buffer, int blocks)
 
 	if (buffer->addr == MPI_IN_PLACE)
 		return true;
-	if (buffer->type == MPI_DATATYPE_NULL)
+	if (!type_valid(buffer->type))
 		return false;
 	for (i = 0; i < (buffer->counts ? blocks : 1); i++)
 		if (cm_buffer_count(buffer, i) > PTRDIFF_MAX)
@@ -70,11 +70,21 @@ static bool valid(const struct cm_group *group, const struct cm_call *call)
 
 /* ---- the forms ---- */
 
-static bool take(struct communicator *communicator, const struct cm_call *call, enum cm_form form,
-		 bool up)
+static bool take_blocking(struct communicator *communicator, const struct cm_call *call)
 {
 	return valid(&communicator->group, call) &&
-	       cm_call_take(&communicator->group, call, form, up);
+	       cm_call_take(&communicator->group, call, CM_BLOCKING,
+			    communicator_blocking(communicator, call));
+}
+
+/* A call that is wrong on this rank only has a number all the same. */
+static bool take_nonblocking(struct communicator *communicator, const struct cm_call *call,
+			     unsigned long long *key)
+{
+	const bool up = cm_group_nonblocking(&communicator->group, key);
+
+	return valid(&communicator->group, call) &&
+	       cm_call_take(&communicator->group, call, CM_NONBLOCKING, up);
 }
 
 static int blocking(struct communicator *communicator, const struct cm_call *call)
@@ -110,8 +120,7 @@ EXPORT int MPI_##Name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm)			\
 	call = cm_call_##name(CM_ARGS(NAME) communicator->group.rank);				\
 	if (IS_LARGE)										\
 		cm_call_large(&call);								\
-	if (take(communicator, &call, CM_BLOCKING,						\
-		 communicator_blocking(communicator, &call)))					\
+	if (take_blocking(communicator, &call))							\
 		return blocking(communicator, &call);						\
 	return PMPI_##Name##C(CM_ARGS(NAME) comm);						\
 }
@@ -129,8 +138,7 @@ EXPORT int MPI_I##name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm,			\
 	call = cm_call_##name(CM_ARGS(NAME) communicator->group.rank);				\
 	if (IS_LARGE)										\
 		cm_call_large(&call);								\
-	if (take(communicator, &call, CM_NONBLOCKING,						\
-		 cm_group_nonblocking(&communicator->group, &key)))				\
+	if (take_nonblocking(communicator, &call, &key))					\
 		return nonblocking(communicator, &call, key, request);				\
 	return PMPI_I##name##C(CM_ARGS(NAME) comm, request);					\
 }

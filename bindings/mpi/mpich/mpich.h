@@ -17,7 +17,7 @@
 /**
  * struct communicator - intracommunicator of at least two ranks
  * @references: of MPI's communicator, and of requests
- * @handle: MPI's communicator; MPI_COMM_NULL: it is freed
+ * @handle: MPI's communicator; when that is freed, one of this process with the same error handler
  * @group: its group
  * @next: next of all
  * @link: pointer to this one
@@ -51,9 +51,20 @@ void communicator_put(struct communicator *communicator);
 /**
  * communicator_blocking - cm_group_blocking() for a communicator
  * @communicator: the communicator
- * @call: call that is counted if it can be taken
+ * @call: the collective
  */
 bool communicator_blocking(struct communicator *communicator, const struct cm_call *call);
+
+/**
+ * type_valid - is a type, as the program gives it, a committed one?
+ *
+ * A type that is not may be given to no other function here: its failure would go to the error handler of
+ * a communicator that the program has not given.
+ */
+bool type_valid(MPI_Datatype type);
+
+/** communicator_own - a communicator of this process alone, whose errors are returned */
+MPI_Comm communicator_own(void);
 
 /**
  * communicator_error - give a failure to the error handler of a communicator

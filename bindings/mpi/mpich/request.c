@@ -105,7 +105,7 @@ int request_start(struct communicator *communicator, const struct cm_call *call,
 	request->references = 1;
 	request->communicator = communicator;
 	communicator->references++;
-	err = cm_task_build(&request->task, &communicator->group, call);
+	err = cm_task_build(&request->task, &communicator->group, call, CM_NONBLOCKING);
 	if (err) {
 		cm_group_failed(&communicator->group, err, cm_function_name(call->function));
 		err = cm_group_error(&communicator->group, err);

@@ -31,7 +31,7 @@ static int nonblocking_##name(CM_PARAMS(NAME, CM_TYPES_INT) MPI_Comm comm,			\
 												\
 	if (cm_call_take(&module->group, &call, CM_NONBLOCKING,					\
 			 cm_group_nonblocking(&module->group, &key)))				\
-		return collective_request_new(module, &call, key, false, request);		\
+		return collective_request_new(module, &call, key, CM_NONBLOCKING, request);	\
 	return module->previous.coll_i##name(CM_ARGS(NAME) comm, request,			\
 					     module->previous.coll_i##name##_module);		\
 }
@@ -45,11 +45,12 @@ static int persistent_##name(CM_PARAMS(NAME, CM_TYPES_INT) MPI_Comm comm,			\
 {												\
 	struct collective_module *module = (struct collective_module *)base;			\
 	struct cm_call call = cm_call_##name(CM_ARGS(NAME) module->group.rank);			\
-	unsigned long long key;									\
 												\
 	if (cm_call_take(&module->group, &call, CM_PERSISTENT,					\
-			 cm_group_persistent(&module->group, &key)))				\
-		return collective_request_new(module, &call, key, true, request);		\
+			 module->group.state == CM_GROUP_UP))					\
+		return collective_request_new(module, &call,					\
+					      cm_group_persistent(&module->group, &call),	\
+					      CM_PERSISTENT, request);				\
 	return module->previous.coll_##name##_init(CM_ARGS(NAME) comm, info, request,		\
 						   module->previous.coll_##name##_init_module);	\
 }

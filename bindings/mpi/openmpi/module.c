@@ -39,11 +39,7 @@ bool collective_blocking(struct collective_module *module, const struct cm_call 
 		.several_hosts = module->several_hosts,
 	};
 
-	/* A communicator whose calls are all left needs no group. */
-	if (module->group.state == CM_GROUP_NEW &&
-	    !cm_call_large_enough(&module->group, call, !module->several_hosts))
-		return false;
-	return cm_group_blocking(&module->group, &peers);
+	return cm_group_blocking(&module->group, &peers, call);
 }
 
 int cm_error_class(int class)

@@ -12,7 +12,7 @@
  * struct collective_module - module of a communicator
  * @super: of Open MPI
  * @communicator: the communicator
- * @several_hosts: ranks of the communicator are on other hosts
+ * @several_hosts: this process knows ranks of the communicator that are on other hosts
  * @group: its group
  * @previous: functions and modules that this one replaces; a reference to each module
  * @enabled: true if @previous and @group are set
@@ -52,7 +52,7 @@ mca_coll_base_module_t *collective_query(struct ompi_communicator_t *communicato
 /**
  * collective_blocking - cm_group_blocking() for the communicator of a module
  * @module: the module
- * @call: call that is counted if it can be taken
+ * @call: the collective
  */
 bool collective_blocking(struct collective_module *module, const struct cm_call *call);
 
@@ -61,13 +61,13 @@ bool collective_blocking(struct collective_module *module, const struct cm_call 
  * @module: module of its communicator
  * @call: the call
  * @key: key of its operation
- * @persistent: true if it is started by MPI_Start()
+ * @form: CM_PERSISTENT if it is started by MPI_Start(), otherwise CM_NONBLOCKING
  * @request: set to the request
  *
  * Return: MPI_SUCCESS or an error code.
  */
 int collective_request_new(struct collective_module *module, const struct cm_call *call,
-			   unsigned long long key, bool persistent, ompi_request_t **request);
+			   unsigned long long key, enum cm_form form, ompi_request_t **request);
 
 /** collective_request_end - leave Open MPI's progress */
 void collective_request_end(void);

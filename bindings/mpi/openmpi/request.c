@@ -10,7 +10,7 @@
 /**
  * struct collective_request - request of a call
  * @super: of Open MPI, which keeps types and operators in it
- * @module: module of the communicator; a reference
+ * @module: module of its communicator, of which it has a reference
  * @task: its operation
  */
 struct collective_request {
@@ -71,14 +71,25 @@ static int request_start(size_t count, ompi_request_t **requests)
 	return OMPI_SUCCESS;
 }
 
+/*
+ * Open MPI frees a request that has failed, and gives the failure to the error handler of its
+ * communicator after that.  If the program has freed that one, it stays until MPI_Finalize() frees it.
+ */
+static void communicator_drop(struct ompi_communicator_t *communicator, bool failed)
+{
+	if (!failed || ((opal_object_t *)communicator)->obj_reference_count > 1)
+		OBJ_RELEASE(communicator);
+}
+
 static void request_destroy(struct collective_request *request)
 {
-	struct collective_module *module = request->module;
+	struct ompi_communicator_t *communicator = request->module->communicator;
+	const bool failed = request->super.super.req_status.MPI_ERROR != MPI_SUCCESS;
 
 	cm_task_end(&request->task);
 	OMPI_REQUEST_FINI(&request->super.super);
 	OBJ_RELEASE(request);
-	OBJ_RELEASE(module);
+	communicator_drop(communicator, failed);
 }
 
 static int request_free(ompi_request_t **super)
@@ -93,11 +104,11 @@ static int request_free(ompi_request_t **super)
 }
 
 static void request_init(struct collective_request *request, struct collective_module *module,
-			 bool persistent)
+			 enum cm_form form)
 {
 	ompi_request_t *super = &request->super.super;
 
-	OMPI_REQUEST_INIT(super, persistent);
+	OMPI_REQUEST_INIT(super, form == CM_PERSISTENT);
 	super->req_type = COLL_REQUEST_TYPE;
 	super->req_mpi_object.comm = module->communicator;
 	super->req_status = ompi_status_empty;
@@ -105,19 +116,20 @@ static void request_init(struct collective_request *request, struct collective_m
 	super->req_free = request_free;
 	super->req_cancel = NULL;
 	request->module = module;
-	OBJ_RETAIN(module);
+	/* It keeps the module, too. */
+	OBJ_RETAIN(module->communicator);
 }
 
 int collective_request_new(struct collective_module *module, const struct cm_call *call,
-			   unsigned long long key, bool persistent, ompi_request_t **request)
+			   unsigned long long key, enum cm_form form, ompi_request_t **request)
 {
 	struct collective_request *new = OBJ_NEW(collective_request_t);
 	int err;
 
 	if (!new)
 		return MPI_ERR_NO_MEM;
-	request_init(new, module, persistent);
-	err = cm_task_build(&new->task, &module->group, call);
+	request_init(new, module, form);
+	err = cm_task_build(&new->task, &module->group, call, form);
 	cm_task_keep_types(&new->task);
 	if (err) {
 		cm_group_failed(&module->group, err, cm_function_name(call->function));
@@ -130,7 +142,7 @@ int collective_request_new(struct collective_module *module, const struct cm_cal
 	new->task.complete = request_complete;
 	poll_registered();
 	*request = &new->super.super;
-	if (!persistent)
+	if (form == CM_NONBLOCKING)
 		request_activate(new);
 	return MPI_SUCCESS;
 }
