@@ -406,26 +406,51 @@ static void halves(void)
 	use_and_free(half);
 }
 
-/* Processes that are started later, and what becomes of them. */
-static void spawned(MPI_Comm parent)
-{
-	MPI_Comm merged;
+#define GENERATIONS	2
 
-	MPI_Intercomm_merge(parent, 1, &merged);
-	use_and_free(merged);
-	MPI_Comm_disconnect(&parent);
-}
-
-static void spawn(void)
+/* Start two processes, and make one communicator of @all and them. */
+static MPI_Comm spawn(MPI_Comm all)
 {
 	MPI_Comm children, merged;
 	int errors[2];
 
-	MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
-		       errors);
+	MPI_Comm_spawn(program, MPI_ARGV_NULL, 2, MPI_INFO_NULL, 0, all, &children, errors);
 	MPI_Intercomm_merge(children, 0, &merged);
-	use_and_free(merged);
-	MPI_Comm_disconnect(&children);
+	MPI_Comm_free(&children);
+	use(merged);
+	return merged;
+}
+
+/*
+ * Processes that are started later, by all that there are.  Those of one generation do not know the
+ * others as these know them, for example on which host they are.
+ */
+static void generations(MPI_Comm all, int generation)
+{
+	MPI_Comm next;
+
+	for (; generation < GENERATIONS; generation++) {
+		next = spawn(all);
+		if (all != MPI_COMM_WORLD)
+			MPI_Comm_free(&all);
+		all = next;
+		MPI_Bcast(&(int){ generation }, 1, MPI_INT, 0, all);
+	}
+	if (all != MPI_COMM_WORLD)
+		MPI_Comm_free(&all);
+}
+
+/* A process that was spawned. */
+static void spawned(MPI_Comm parent)
+{
+	MPI_Comm merged;
+	int generation;
+
+	MPI_Intercomm_merge(parent, 1, &merged);
+	MPI_Comm_free(&parent);
+	use(merged);
+	MPI_Bcast(&generation, 1, MPI_INT, 0, merged);
+	generations(merged, generation + 1);
 }
 
 /* ---- callbacks ---- */
@@ -499,7 +524,7 @@ int main(int argc, char **argv)
 	kinds();
 	halves();
 	if (argc > 1)
-		spawn();
+		generations(MPI_COMM_WORLD, 0);
 	attributes();
 	MPI_Finalize();
 	return 0;

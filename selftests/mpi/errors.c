@@ -117,14 +117,50 @@ static void mismatch_after_free(MPI_Comm comm)
 	expect(MPI_Wait(&request, MPI_STATUS_IGNORE), "rank 1");
 }
 
-/* What only rank 1 can know is wrong: it leaves the group, and the others are told. */
+/* What a rank sends to itself is not what it receives. */
 static void wrong_size(MPI_Comm comm)
 {
-	int values[2] = { 0 }, *all = calloc(2 * 16, sizeof(int));
+	int values[2] = { rank, rank }, all[2 * 16], counts[16], displs[16], i, k, sum, err;
+	MPI_Request request;
 
-	expect(MPI_Allgather(values, rank == 1 ? 1 : 2, MPI_INT, all, 2, MPI_INT, comm),
-	       rank == 1 ? "left the group" : "rank 1");
-	free(all);
+	for (i = 0; i < 16; i++) {
+		counts[i] = 2;
+		displs[i] = 2 * i;
+	}
+	for (i = 0; i < 2; i++) {
+		/* The others see that it does not send what they receive. */
+		expect(MPI_Allgather(values, rank == 1 ? 1 : 2, MPI_INT, all, 2, MPI_INT, comm),
+		       "rank 1");
+		expect(MPI_Allgatherv(values, rank == 1 ? 1 : 2, MPI_INT, all, counts, displs,
+				      MPI_INT, comm), "rank 1");
+		/* The others are right. */
+		err = MPI_Allgather(values, 2, MPI_INT, all, rank == 1 ? 1 : 2, MPI_INT, comm);
+		if (rank == 1)
+			expect(err, "too long");
+		for (k = 0; k < 2 && rank != 1; k++)
+			if (err != MPI_SUCCESS || all[2 * 1 + k] != 1)
+				die("rank %d: error %d, received %d", rank, err, all[2 + k]);
+		err = MPI_Gather(values, rank == 1 ? 2 : 1, MPI_INT, all, 1, MPI_INT, 1, comm);
+		if (rank == 1)
+			expect(err, "too long");
+		err = MPI_Gatherv(values, rank == 1 ? 1 : 2, MPI_INT, all, counts, displs, MPI_INT,
+				  1, comm);
+		if (rank == 1)
+			expect(err, "too long");
+		err = MPI_Scatter(all, 2, MPI_INT, values, rank == 1 ? 1 : 2, MPI_INT, 1, comm);
+		if (rank == 1)
+			expect(err, "too long");
+		err = MPI_Iallgather(values, 2, MPI_INT, all, rank == 1 ? 1 : 2, MPI_INT, comm,
+				     &request);
+		if (err == MPI_SUCCESS)
+			err = MPI_Wait(&request, MPI_STATUS_IGNORE);
+		if (rank == 1)
+			expect(err, "too long");
+		/* The communicator survives. */
+		if (MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comm) != MPI_SUCCESS ||
+		    handled)
+			die("rank %d: the communicator has not survived: %s", rank, text);
+	}
 }
 
 /* The failure goes to the handler of the communicator of the call, and to no other. */

@@ -34,6 +34,7 @@ struct coll_comm {
 /* The arguments of an operation that other ranks need, at the beginning of its file. */
 struct header {
 	struct collective_op op;
+	int rank;
 	__u64 counts[RANKS_MAX];	/* elements of each block of the input */
 };
 
@@ -237,7 +238,7 @@ static int write_input(struct coll_request *request)
 	const int blocks = input_blocks(request), me = request->comm->rank;
 	/* The counts of the result are also those of the input here. */
 	const int counts = op->opcode == COLLECTIVE_REDUCE_SCATTER ? RECV_COUNTS : SEND_COUNTS;
-	struct header header = { .op = *op };
+	struct header header = { .op = *op, .rank = me };
 	char path[PATH_SIZE], temporary[PATH_SIZE + 8];
 	size_t at = 0;
 	FILE *file;
@@ -424,9 +425,8 @@ static int take_block(const struct coll_request *request, struct header *from, i
 	for (i = 0; i < which; i++)
 		skip += from->counts[i];
 	if (from->counts[which] != count)
-		return refuse(-EBADMSG, "%s: block of %llu for %zu", request->name,
-			      from->counts[which],
-			      count);
+		return fail(-EBADMSG, "rank %d has a block of %llu for one of %zu", from->rank,
+			    from->counts[which], count);
 	memcpy((char *)(uintptr_t)request->op.recv + at * size, data_of(from) + skip * size,
 	       count * size);
 	return 0;

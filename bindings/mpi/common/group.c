@@ -211,11 +211,11 @@ enum cm_reason cm_group_reason(const struct cm_group *group)
 	return group->state == CM_GROUP_NEVER ? CM_NO_GROUP : CM_EARLY;
 }
 
-/* Do all ranks see this failure of an operation? */
+/* Is it certain that no rank waits for this one?  EMSGSIZE comes after its part (task.c). */
 static bool is_common(int err)
 {
 	return err == -EBADMSG || err == -ECANCELED || err == -ETIMEDOUT || err == -ECONNRESET ||
-	       err == -EPROTO;
+	       err == -EPROTO || err == -EMSGSIZE;
 }
 
 void cm_group_failed(struct cm_group *group, int err, const char *function)

@@ -323,38 +323,114 @@ static size_t own_bytes(const struct cm_task *task, const struct cm_buffer *buff
 	return cm_buffer_count(buffer, task->group->rank) * cm_type_size(buffer->type);
 }
 
-/*
- * Set the number of bytes of a call that moves data.  Return: 0 or -EMSGSIZE: what this rank sends
- * to itself is not what it receives.
- */
-static int count_bytes(struct cm_task *task, const struct cm_call *call)
+/* Set the number of bytes of a call that moves data. */
+static void count_bytes(struct cm_task *task, const struct cm_call *call)
 {
-	const bool root = task->group->rank == call->root;
 	const bool from_send = call->send.addr != MPI_IN_PLACE;
 	const bool from_recv = call->recv.addr != MPI_IN_PLACE;
-	const size_t sent = from_send ? own_bytes(task, &call->send) : 0;
-	const size_t received = from_recv ? own_bytes(task, &call->recv) : 0;
 
 	switch (call->function) {
 	case CM_ALLTOALLV:
-		return 0;
+		break;
 	case CM_GATHER:
 	case CM_GATHERV:
-		task->op.count = from_send ? sent : received;
-		return root && from_send && sent != received ? -EMSGSIZE : 0;
+		task->op.count = own_bytes(task, from_send ? &call->send : &call->recv);
+		break;
 	case CM_SCATTER:
 	case CM_SCATTERV:
-		task->op.count = from_recv ? received : sent;
-		return root && from_recv && sent != received ? -EMSGSIZE : 0;
+		task->op.count = own_bytes(task, from_recv ? &call->recv : &call->send);
+		break;
+	default:
+		task->op.count = own_bytes(task, &call->recv);
+	}
+}
+
+/* Is what this rank sends to itself not what it receives? */
+static bool differs_from_itself(const struct cm_task *task, const struct cm_call *call)
+{
+	switch (call->function) {
+	case CM_GATHER:
+	case CM_GATHERV:
+	case CM_SCATTER:
+	case CM_SCATTERV:
+		if (task->group->rank != call->root)
+			return false;
+		break;
 	case CM_ALLGATHER:
 	case CM_ALLGATHERV:
 	case CM_ALLTOALL:
-		task->op.count = received;
-		return from_send && sent != received ? -EMSGSIZE : 0;
+		break;
 	default:
-		task->op.count = received;
-		return 0;
+		return false;
 	}
+	return call->send.addr != MPI_IN_PLACE && call->recv.addr != MPI_IN_PLACE &&
+	       own_bytes(task, &call->send) != own_bytes(task, &call->recv);
+}
+
+/* Receive blocks as large as this rank's own one into memory that is dropped. */
+static int receive_for_nothing(struct cm_task *task, struct cm_call *call)
+{
+	const size_t own = own_bytes(task, &call->send), size = cm_type_size(call->recv.type);
+	const int ranks = task->group->size, rank = task->group->rank;
+	MPI_Count *counts;
+	size_t all = 0;
+	int i;
+
+	task->dropped = malloc(ranks * sizeof(*counts));
+	if (!task->dropped)
+		return -ENOMEM;
+	counts = task->dropped;
+	for (i = 0; i < ranks; i++) {
+		counts[i] = i == rank || !call->recv.counts ?
+			    own : cm_buffer_count(&call->recv, i) * size;
+		all += counts[i];
+	}
+	counts = realloc(task->dropped, ranks * sizeof(*counts) + all);
+	if (!counts)
+		return -ENOMEM;
+	task->dropped = counts;
+	call->recv = (struct cm_buffer){
+		.addr = &counts[ranks],
+		.type = MPI_BYTE,
+		.count = own,
+		.counts = call->recv.counts ? counts : NULL,
+		.large = true,
+	};
+	return 0;
+}
+
+/*
+ * The program is wrong on this rank.  It does its part for the others all the same, and its own call fails
+ * in the end.
+ */
+static int build_wrong(struct cm_task *task, struct cm_call *call)
+{
+	task->too_long = true;
+	switch (call->function) {
+	case CM_GATHER:
+	case CM_GATHERV:
+		call->send.addr = MPI_IN_PLACE;
+		return 0;
+	case CM_SCATTER:
+	case CM_SCATTERV:
+		call->recv.addr = MPI_IN_PLACE;
+		return 0;
+	default:
+		return receive_for_nothing(task, call);
+	}
+}
+
+static int build_movement(struct cm_task *task, struct cm_call call)
+{
+	int err = 0;
+
+	task->op.type = COLLECTIVE_UINT8;
+	if (differs_from_itself(task, &call))
+		err = build_wrong(task, &call);
+	if (err)
+		return err;
+	count_bytes(task, &call);
+	return build_sides(task, &call, 1);
 }
 
 static bool is_vector(enum cm_function function)
@@ -395,10 +471,8 @@ static int build(struct cm_task *task, const struct cm_call *call)
 	if (call->function == CM_BARRIER)
 		return 0;
 	if (opcodes[call->function] != COLLECTIVE_REDUCE_SCATTER &&
-	    !elementwise(call->function)) {
-		task->op.type = COLLECTIVE_UINT8;
-		return count_bytes(task, call) ?: build_sides(task, call, 1);
-	}
+	    !elementwise(call->function))
+		return build_movement(task, *call);
 	if (!cm_reduction_find(call->recv.type, call->op, &reduction))
 		return -EINVAL;
 	task->op.type = reduction.type;
@@ -449,6 +523,8 @@ int cm_task_unpack(struct cm_task *task)
 
 	if (task->move_from)
 		memmove(task->recv.buffer.addr, task->move_from, task->recv.bytes);
+	if (task->too_long)
+		return -EMSGSIZE;
 	/* EXSCAN leaves the result of rank 0 as it is. */
 	if (!task->recv.stage || (task->function == CM_EXSCAN && !task->group->rank))
 		return 0;
@@ -476,5 +552,7 @@ void cm_task_end(struct cm_task *task)
 	side_end(&task->send);
 	side_end(&task->recv);
 	free(task->counts);
+	free(task->dropped);
 	task->counts = NULL;
+	task->dropped = NULL;
 }

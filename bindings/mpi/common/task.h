@@ -118,6 +118,8 @@ enum cm_input {
  * @send: input
  * @recv: result
  * @input: blocks of @recv that are input, too
+ * @dropped: memory for what is received for nothing, or NULL
+ * @too_long: what this rank sends to itself is not what it receives, so that its call fails
  * @move_from: result that has to be moved to the address of @recv; NULL: none
  * @types_kept: types are kept until cm_task_end()
  * @state: see progress.h
@@ -138,6 +140,8 @@ struct cm_task {
 	struct cm_side send;
 	struct cm_side recv;
 	enum cm_input input;
+	void *dropped;
+	bool too_long;
 	const char *move_from;
 	bool types_kept;
 	atomic_int state;

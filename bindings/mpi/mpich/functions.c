@@ -1,90 +1,23 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The functions of MPI: each becomes an operation of the kernel, or is left to MPICH. */
-#include <stdint.h>
-
 #include "common/call.h"
 #include "mpich.h"
-
-/* ---- what MPICH refuses ---- */
-
-static bool valid_buffer(const struct cm_buffer *buffer, int blocks)
-{
-	int i;
-
-	if (buffer->addr == MPI_IN_PLACE)
-		return true;
-	if (!type_valid(buffer->type))
-		return false;
-	for (i = 0; i < (buffer->counts ? blocks : 1); i++)
-		if (cm_buffer_count(buffer, i) > PTRDIFF_MAX)
-			return false;
-	return true;
-}
-
-/* Is an array of counts missing? */
-static bool has_counts(const struct cm_group *group, const struct cm_call *call)
-{
-	const bool root = group->rank == call->root;
-
-	switch (call->function) {
-	case CM_ALLTOALLV:
-		return call->recv.counts && (call->send.addr == MPI_IN_PLACE || call->send.counts);
-	case CM_ALLGATHERV:
-	case CM_REDUCE_SCATTER:
-		return call->recv.counts;
-	case CM_GATHERV:
-		return !root || call->recv.counts;
-	case CM_SCATTERV:
-		return !root || call->send.counts;
-	default:
-		return true;
-	}
-}
-
-/* MPICH refuses a reduction whose two buffers are one. */
-static bool aliased(const struct cm_group *group, const struct cm_call *call)
-{
-	switch (call->function) {
-	case CM_REDUCE:
-		if (group->rank != call->root)
-			return false;
-		break;
-	case CM_ALLREDUCE:
-	case CM_SCAN:
-	case CM_EXSCAN:
-		break;
-	default:
-		return false;
-	}
-	return call->recv.count && call->send.addr == call->recv.addr;
-}
-
-/* A call that is wrong in itself is one of which MPICH knows what to say. */
-static bool valid(const struct cm_group *group, const struct cm_call *call)
-{
-	return call->function == CM_BARRIER ||
-	       (call->root >= 0 && call->root < group->size && has_counts(group, call) &&
-		valid_buffer(&call->send, group->size) && valid_buffer(&call->recv, group->size) &&
-		!aliased(group, call));
-}
 
 /* ---- the forms ---- */
 
 static bool take_blocking(struct communicator *communicator, const struct cm_call *call)
 {
-	return valid(&communicator->group, call) &&
+	return call_valid(&communicator->group, call) &&
 	       cm_call_take(&communicator->group, call, CM_BLOCKING,
 			    communicator_blocking(communicator, call));
 }
 
-/* A call that is wrong on this rank only has a number all the same. */
 static bool take_nonblocking(struct communicator *communicator, const struct cm_call *call,
 			     unsigned long long *key)
 {
-	const bool up = cm_group_nonblocking(&communicator->group, key);
-
-	return valid(&communicator->group, call) &&
-	       cm_call_take(&communicator->group, call, CM_NONBLOCKING, up);
+	return call_valid(&communicator->group, call) &&
+	       cm_call_take(&communicator->group, call, CM_NONBLOCKING,
+			    cm_group_nonblocking(&communicator->group, key));
 }
 
 static int blocking(struct communicator *communicator, const struct cm_call *call)

@@ -63,6 +63,15 @@ bool communicator_blocking(struct communicator *communicator, const struct cm_ca
  */
 bool type_valid(MPI_Datatype type);
 
+/**
+ * call_valid - does MPICH refuse a call on this rank, before it does anything?
+ * @group: group of its communicator
+ * @call: the call
+ *
+ * Return: false if it does.
+ */
+bool call_valid(const struct cm_group *group, const struct cm_call *call);
+
 /** communicator_own - a communicator of this process alone, whose errors are returned */
 MPI_Comm communicator_own(void);
 
