@@ -90,17 +90,15 @@ int access(const char *path, int mode)
 
 int coll_init(struct coll_comm **comm, const struct coll_config *config)
 {
-	static int made;
 	struct coll_comm *new = calloc(1, sizeof(*new));
 	char mine[sizeof(new->folder)] = "";
 	char *all = calloc(config->nranks, sizeof(mine));
 
 	new->rank = config->rank;
 	new->size = config->nranks;
-	snprintf(mine, sizeof(mine), "/dev/shm/standin.%d.%d", getpid(),
-		 __sync_fetch_and_add(&made, 1));
-	if (!new->rank)
-		mkdir(mine, 0700);
+	snprintf(mine, sizeof(mine), "/dev/shm/standin.XXXXXX");
+	if (!new->rank && !mkdtemp(mine))
+		return refuse(-errno, "%s", mine);
 	if (new->size > RANKS_MAX ||
 	    config->exchange(config->exchange_context, mine, sizeof(mine), all))
 		return refuse(-EIO, "no exchange");
