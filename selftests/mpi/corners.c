@@ -485,7 +485,10 @@ static void attributes(void)
 	MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
 }
 
-/* MPI_Finalize() deletes these in the reverse order, whether they were set before the first call or after. */
+/*
+ * MPI_Finalize() deletes these in the reverse order, whether they were set before the first call or
+ * after.
+ */
 static void attribute_of_self(void)
 {
 	int key;

@@ -76,7 +76,9 @@ static void mismatch_in_array(MPI_Comm comm)
 		die("rank %d: statuses %d and \"%s\"", rank, statuses[0].MPI_ERROR, text);
 }
 
-/* A failed request is told by MPI_Request_get_status() as complete, and by MPI_Testall() as failed. */
+/*
+ * A failed request is told by MPI_Request_get_status() as complete, and by MPI_Testall() as failed.
+ */
 static void mismatch_in_tests(MPI_Comm comm)
 {
 	int values[100] = { 0 }, sums[2][100], i, flag = 0, err, class, length;
@@ -106,7 +108,9 @@ static void mismatch_in_tests(MPI_Comm comm)
 	handled = 0;
 }
 
-/* The communicator is freed while a request of it is under way: its handler is told all the same. */
+/*
+ * The communicator is freed while a request of it is under way: its handler is told all the same.
+ */
 static void mismatch_after_free(MPI_Comm comm)
 {
 	int values[100] = { 0 }, sums[100];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Collectives of processes that may lock little memory: what they have under way at a time would need
- * more than that, and one rank is late.  None fails, and all that fit are taken.
+ * Collectives of processes that may lock little memory: what they have under way at a time would
+ * need more than that, and one rank is late.  None fails, and all that fit are taken.
  *
  *	locked KIB [SECONDS]	limit for each rank, and by how much rank 1 is late
  */
@@ -52,7 +52,9 @@ static void obey_limit(rlim_t bytes)
 		die("no limit");
 }
 
-/* Ranks start operations of the communicators in different orders; those of each in the same one. */
+/*
+ * Ranks start operations of the communicators in different orders; those of each in the same one.
+ */
 static void place(int n, int *comm, int *call)
 {
 	if (rank % 2) {
@@ -82,7 +84,8 @@ static void fill(int *values, int count, int value)
 
 static void nonblocking(MPI_Comm *comms, int count)
 {
-	int *in = malloc(sizeof(int) * OPERATIONS * count), *out = malloc(sizeof(int) * OPERATIONS * count);
+	int *in = malloc(sizeof(int) * OPERATIONS * count);
+	int *out = malloc(sizeof(int) * OPERATIONS * count);
 	MPI_Request requests[OPERATIONS];
 	int n, comm, call, at;
 

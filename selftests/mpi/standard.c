@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * More of MPI's text, beside collectives that are taken: intercommunicators, operators of the program
- * and of pairs, types that begin before their address, neighbours, windows, files, arrays of requests of
- * all kinds, messages of other threads; while a timer interrupts the process all the time.
+ * More of MPI's text, beside collectives that are taken: intercommunicators, operators of the
+ * program and of pairs, types that begin before their address, neighbours, windows, files, arrays
+ * of requests of all kinds, messages of other threads; while a timer interrupts the process all the
+ * time.
  *
  *	standard
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@
 #define SIGNAL_US	2000
 
 static int rank, size;
-static volatile sig_atomic_t interrupts;
+static atomic_int interrupts;
 
 static void check(const char *what, int at, long value, long expected)
 {
@@ -202,7 +204,9 @@ static void operators(void)
 
 /* ---- types ---- */
 
-/* Elements lie before the address: negative strides, negative lower bounds, negative displacements. */
+/*
+ * Elements lie before the address: negative strides, negative lower bounds, negative displacements.
+ */
 static void backwards(void)
 {
 	int memory[64 * RANKS_MAX], values[4] = { 0 }, i, k, displs[RANKS_MAX], counts[RANKS_MAX];
@@ -428,7 +432,10 @@ static void *waiter(void *argument)
 	return NULL;
 }
 
-/* One thread has messages while another is in collectives; a third waits for what the main one starts. */
+/*
+ * One thread has messages while another is in collectives; a third waits for what the main one
+ * starts.
+ */
 static void threads(void)
 {
 	pthread_t sender, other;
@@ -489,7 +496,7 @@ int main(int argc, char **argv)
 	setitimer(ITIMER_REAL, &never, NULL);
 	files();
 	if (!rank)
-		printf("the rest of the standard is right, %d interrupts\n", (int)interrupts);
+		printf("the rest of the standard is right, %d interrupts\n", interrupts);
 	MPI_Finalize();
 	return 0;
 }

@@ -270,7 +270,8 @@ static int write_input(struct coll_request *request)
 /* Bytes of both buffers; those of a layout are not limited here. */
 static size_t pinned_of(const struct coll_comm *comm, const struct collective_op *op)
 {
-	const bool blocks = op->opcode == COLLECTIVE_ALLGATHER || op->opcode == COLLECTIVE_ALLTOALL ||
+	const bool blocks = op->opcode == COLLECTIVE_ALLGATHER ||
+			    op->opcode == COLLECTIVE_ALLTOALL ||
 			    op->opcode == COLLECTIVE_GATHER || op->opcode == COLLECTIVE_SCATTER;
 
 	return op->layout ? 0 : 2 * op->count * coll_type_size((enum coll_type)op->type) *
@@ -509,7 +510,8 @@ static bool has_left(const struct coll_request *request, int rank)
 }
 
 /*
- * The rank that stands alone among the calls, or the last one that differs from rank 0; -1: all match.
+ * The rank that stands alone among the calls, or the last one that differs from rank 0; -1: all
+ * match.
  */
 static int culprit(struct header **files, int n)
 {

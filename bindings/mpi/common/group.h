@@ -2,8 +2,8 @@
 /*
  * The kernel's group of a communicator.
  *
- * A group is made at a place that all ranks share: inside the blocking collective that is the
- * N-th by count.  What counts depends on settings and on the ranks' hosts, so that the ranks compare
+ * A group is made at a place that all ranks share: inside the blocking collective that is the N-th
+ * by count.  What counts depends on settings and on the ranks' hosts, so that the ranks compare
  * these in the first one, by MPI's own path.  In the N-th one all ranks agree that each can make a
  * group; then they make it; then they agree that each has it.  If one of them cannot, the
  * communicator never tries again.  Nothing that only one rank knows decides anything.
@@ -30,9 +30,9 @@ struct cm_call;
 /** enum cm_group_state - state of the group of a communicator; it only moves down this list */
 enum cm_group_state {
 	CM_GROUP_NEW,		/* no blocking collective yet */
-	CM_GROUP_COMPARING,	/* MPI's own path, and what it calls, is used to compare the ranks */
+	CM_GROUP_COMPARING,	/* MPI's own path, and what it calls, compares the ranks */
 	CM_GROUP_COUNTING,	/* blocking collectives are counted */
-	CM_GROUP_MAKING,	/* MPI's own path, and what it calls, is used to make it */
+	CM_GROUP_MAKING,	/* MPI's own path, and what it calls, makes it */
 	CM_GROUP_UP,
 	CM_GROUP_NEVER,		/* a rank cannot: all calls are left to MPI */
 };
@@ -66,7 +66,8 @@ struct cm_peers {
  * @persistent: number of persistent collectives that went to the kernel
  * @one_host: all ranks are on one host; known from CM_GROUP_COUNTING on
  * @page: largest size of a page of a rank
- * @lockable: number of bytes that operations may pin on each rank, by form (locked.h); SIZE_MAX: any
+ * @lockable: number of bytes that operations may pin on each rank, by form (locked.h); SIZE_MAX:
+ *	any
  * @reserved: what cm_locked_reserve() has returned
  * @persistent_locked: number of bytes that all persistent collectives can pin
  * @counted: its kernel memory is accounted for (memory.c)
@@ -140,7 +141,7 @@ bool cm_group_nonblocking(struct cm_group *group, unsigned long long *key);
  */
 unsigned long long cm_group_persistent(struct cm_group *group, const struct cm_call *call);
 
-/** cm_group_busy - does this process use MPI's own path to compare the ranks or to make the group? */
+/** cm_group_busy - does this process use MPI's own path for the group? */
 static inline bool cm_group_busy(const struct cm_group *group)
 {
 	return group->state == CM_GROUP_COMPARING || group->state == CM_GROUP_MAKING;

@@ -2,11 +2,11 @@
 /*
  * Memory that operations of this process pin, where it may lock a limited amount (RLIMIT_MEMLOCK).
  *
- * Ranks may start operations of two communicators in different orders.  If an operation of one waited
- * for memory that one of the other has pinned, and the reverse on another rank, both would wait for
- * ever.  So each group gets a part of the memory, of which no other group takes anything, and in which
- * operations of one form wait only for those that all ranks start earlier.  Calls that may need
- * more are left to MPI, on all ranks.
+ * Ranks may start operations of two communicators in different orders.  If an operation of one
+ * waited for memory that one of the other has pinned, and the reverse on another rank, both would
+ * wait for ever.  So each group gets a part of the memory, of which no other group takes anything,
+ * and in which operations of one form wait only for those that all ranks start earlier.  Calls that
+ * may need more are left to MPI, on all ranks.
  */
 #ifndef CM_LOCKED_H
 #define CM_LOCKED_H
@@ -21,8 +21,8 @@
  * @local: number of processes of this program on this host, which share the limit
  * @threads: several threads may wait in blocking operations at a time
  * @bytes: set, by form, to what operations of this form may pin; LLONG_MAX: any number.  A blocking
- *	operation may pin all of it, the nonblocking ones that are under way may pin it together, and so
- *	may the persistent ones that are made
+ *	operation may pin all of it, the nonblocking ones that are under way may pin it together,
+ *	and so may the persistent ones that are made
  *
  * Return: number of bytes for cm_locked_release().
  */

@@ -22,7 +22,9 @@
 #include "common/ring.h"
 #include "common/settings.h"
 
-/* Nonblocking and persistent operations that a group has under way; the kernel's limit is higher. */
+/*
+ * Nonblocking and persistent operations that a group has under way; the kernel's limit is higher.
+ */
 static const int in_flight_max[CM_FORM_COUNT] = {
 	[CM_NONBLOCKING]	= 128,
 	[CM_PERSISTENT]		= 256,
@@ -49,8 +51,8 @@ struct task_list {
 
 /*
  * @lock protects the lists, and what of all groups belongs to this file.  @waiting has nonblocking
- * tasks that are not submitted, @active submitted ones that are not in the ring.  @scans is the number
- * of searches for one that can be submitted.
+ * tasks that are not submitted, @active submitted ones that are not in the ring.  @scans is the
+ * number of searches for one that can be submitted.
  */
 static struct {
 	pthread_mutex_t lock;
@@ -220,8 +222,8 @@ static bool has_room(const struct cm_task *task)
 }
 
 /*
- * Take the first waiting task whose group has room, and count it as under way; NULL: none.  Within a
- * group none overtakes another that all ranks start earlier, and which may wait for it elsewhere.
+ * Take the first waiting task whose group has room, and count it as under way; NULL: none.  Within
+ * a group none overtakes another that all ranks start earlier, and which may wait for it elsewhere.
  */
 static struct cm_task *next_waiting(void)
 {

@@ -75,7 +75,10 @@ bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *ca
 	       (bytes == UNKNOWN ? 0 : bytes) >= cm_settings.min_bytes[call->function];
 }
 
-/* Both buffers are pinned, and each has at most the bytes of the call; blocks begin and end in pages. */
+/*
+ * Both buffers are pinned, and each has at most the bytes of the call; blocks begin and end in
+ * pages.
+ */
 size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);

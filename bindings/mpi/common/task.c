@@ -400,8 +400,8 @@ static int receive_for_nothing(struct cm_task *task, struct cm_call *call)
 }
 
 /*
- * The program is wrong on this rank.  It does its part for the others all the same, and its own call fails
- * in the end.
+ * The program is wrong on this rank.  It does its part for the others all the same, and its own
+ * call fails in the end.
  */
 static int build_wrong(struct cm_task *task, struct cm_call *call)
 {

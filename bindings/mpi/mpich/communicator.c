@@ -3,9 +3,9 @@
  * Communicators, known by an attribute of MPI's communicator.
  *
  * MPI_Init() begins this library's life, or the first collective where a binding has called it by
- * another name.  MPI_Finalize() ends it: that deletes the attributes of MPI_COMM_SELF before anything
- * else, the first one last.  So the program's own attributes are deleted before, on every rank, and
- * what is called by that may still be taken.
+ * another name.  MPI_Finalize() ends it: that deletes the attributes of MPI_COMM_SELF before
+ * anything else, the first one last.  So the program's own attributes are deleted before, on every
+ * rank, and what is called by that may still be taken.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -36,7 +36,8 @@ static MPI_Comm own = MPI_COMM_NULL;
 static MPI_Request never = MPI_REQUEST_NULL;
 
 /*
- * @lock protects the lists and what begins and ends @life.  @spare has those whose handle is that of a
+ * @lock protects the lists and what begins and ends @life.  @spare has those whose handle is that
+ *	of a
  * successor which is no longer needed: MPICH frees none where it frees a request.
  */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -200,8 +201,8 @@ static MPI_Comm take_spare(void)
 }
 
 /*
- * Requests of a communicator that the program frees may still fail.  Return: a communicator of this process
- * with the same error handler; MPI_COMM_NULL if no request is left.
+ * Requests of a communicator that the program frees may still fail.  Return: a communicator of this
+ * process with the same error handler; MPI_COMM_NULL if no request is left.
  */
 static MPI_Comm make_successor(const struct communicator *communicator)
 {

@@ -274,7 +274,10 @@ struct elements {
 	bool made;
 };
 
-/* MPICH neither packs nor unpacks at MPI_BOTTOM: describe the same elements from their first byte on. */
+/*
+ * MPICH neither packs nor unpacks at MPI_BOTTOM: describe the same elements from their first byte
+ * on.
+ */
 static int elements_get(struct elements *elements, void *addr, size_t count, MPI_Datatype type)
 {
 	MPI_Count lb, extent, displacement;

@@ -58,8 +58,8 @@ bool communicator_blocking(struct communicator *communicator, const struct cm_ca
 /**
  * type_valid - is a type, as the program gives it, a committed one?
  *
- * A type that is not may be given to no other function here: its failure would go to the error handler of
- * a communicator that the program has not given.
+ * A type that is not may be given to no other function here: its failure would go to the error
+ * handler of a communicator that the program has not given.
  */
 bool type_valid(MPI_Datatype type);
 

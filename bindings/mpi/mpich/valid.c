@@ -2,8 +2,8 @@
 /*
  * What MPICH refuses.
  *
- * It refuses a call that is wrong in itself on the rank that makes it, at once, and the other ranks need not
- * know.  So such a call is left to MPICH, which knows what to say, and is not counted.
+ * It refuses a call that is wrong in itself on the rank that makes it, at once, and the other ranks
+ * need not know.  So such a call is left to MPICH, which knows what to say, and is not counted.
  */
 #include <stdint.h>
 

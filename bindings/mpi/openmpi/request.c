@@ -73,7 +73,8 @@ static int request_start(size_t count, ompi_request_t **requests)
 
 /*
  * Open MPI frees a request that has failed, and gives the failure to the error handler of its
- * communicator after that.  If the program has freed that one, it stays until MPI_Finalize() frees it.
+ * communicator after that.  If the program has freed that one, it stays until MPI_Finalize() frees
+ * it.
  */
 static void communicator_drop(struct ompi_communicator_t *communicator, bool failed)
 {
