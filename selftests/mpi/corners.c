@@ -62,7 +62,8 @@ static void use(MPI_Comm comm)
 
 static void nothing(void)
 {
-	int *zeroes = calloc(size, sizeof(int));
+	/* MPICH takes two buffers with one array of counts for one buffer. */
+	int *zeroes = calloc(2 * size, sizeof(int)), *others = zeroes + size;
 	MPI_Request requests[20];
 	MPI_Datatype empty;
 	int n = 0, round;
@@ -81,7 +82,7 @@ static void nothing(void)
 		MPI_Gatherv(NULL, 0, type, NULL, zeroes, zeroes, type, 0, MPI_COMM_WORLD);
 		MPI_Scatterv(NULL, zeroes, zeroes, type, NULL, 0, type, 0, MPI_COMM_WORLD);
 		MPI_Allgatherv(NULL, 0, type, NULL, zeroes, zeroes, type, MPI_COMM_WORLD);
-		MPI_Alltoallv(NULL, zeroes, zeroes, type, NULL, zeroes, zeroes, type,
+		MPI_Alltoallv(NULL, zeroes, zeroes, type, NULL, others, zeroes, type,
 			      MPI_COMM_WORLD);
 		n = 0;
 		MPI_Ibcast(NULL, count, type, 0, MPI_COMM_WORLD, &requests[n++]);
@@ -89,7 +90,7 @@ static void nothing(void)
 			       &requests[n++]);
 		MPI_Ialltoall(NULL, count, type, NULL, count, type, MPI_COMM_WORLD,
 			      &requests[n++]);
-		MPI_Ialltoallv(NULL, zeroes, zeroes, type, NULL, zeroes, zeroes, type,
+		MPI_Ialltoallv(NULL, zeroes, zeroes, type, NULL, others, zeroes, type,
 			       MPI_COMM_WORLD, &requests[n++]);
 		MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
 	}
