@@ -62,11 +62,11 @@ static void use(MPI_Comm comm)
 
 static void nothing(void)
 {
-	/* MPICH takes two buffers with one array of counts for one buffer. */
+	/* MPICH refuses buffers that are one, also those without elements. */
 	int *zeroes = calloc(2 * size, sizeof(int)), *others = zeroes + size;
 	MPI_Request requests[20];
 	MPI_Datatype empty;
-	int n = 0, round;
+	int n = 0, round, out;
 
 	MPI_Type_contiguous(0, MPI_INT, &empty);
 	MPI_Type_commit(&empty);
@@ -75,10 +75,10 @@ static void nothing(void)
 		const int count = round;
 
 		MPI_Bcast(NULL, count, type, 0, MPI_COMM_WORLD);
-		MPI_Gather(NULL, count, type, NULL, count, type, 0, MPI_COMM_WORLD);
-		MPI_Scatter(NULL, count, type, NULL, count, type, 0, MPI_COMM_WORLD);
-		MPI_Allgather(NULL, count, type, NULL, count, type, MPI_COMM_WORLD);
-		MPI_Alltoall(NULL, count, type, NULL, count, type, MPI_COMM_WORLD);
+		MPI_Gather(NULL, count, type, &out, count, type, 0, MPI_COMM_WORLD);
+		MPI_Scatter(NULL, count, type, &out, count, type, 0, MPI_COMM_WORLD);
+		MPI_Allgather(NULL, count, type, &out, count, type, MPI_COMM_WORLD);
+		MPI_Alltoall(NULL, count, type, &out, count, type, MPI_COMM_WORLD);
 		MPI_Gatherv(NULL, 0, type, NULL, zeroes, zeroes, type, 0, MPI_COMM_WORLD);
 		MPI_Scatterv(NULL, zeroes, zeroes, type, NULL, 0, type, 0, MPI_COMM_WORLD);
 		MPI_Allgatherv(NULL, 0, type, NULL, zeroes, zeroes, type, MPI_COMM_WORLD);
@@ -86,9 +86,9 @@ static void nothing(void)
 			      MPI_COMM_WORLD);
 		n = 0;
 		MPI_Ibcast(NULL, count, type, 0, MPI_COMM_WORLD, &requests[n++]);
-		MPI_Iallgather(NULL, count, type, NULL, count, type, MPI_COMM_WORLD,
+		MPI_Iallgather(NULL, count, type, &out, count, type, MPI_COMM_WORLD,
 			       &requests[n++]);
-		MPI_Ialltoall(NULL, count, type, NULL, count, type, MPI_COMM_WORLD,
+		MPI_Ialltoall(NULL, count, type, &out, count, type, MPI_COMM_WORLD,
 			      &requests[n++]);
 		MPI_Ialltoallv(NULL, zeroes, zeroes, type, NULL, others, zeroes, type,
 			       MPI_COMM_WORLD, &requests[n++]);
