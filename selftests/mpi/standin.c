@@ -136,8 +136,8 @@ const char *coll_strerror(int err)
 int coll_error_detail_r(struct coll_comm *comm, char *text, size_t size)
 {
 	(void)comm;
+	/* It stays until the next failure, as that of the library does. */
 	snprintf(text, size, "%s", detail);
-	detail[0] = '\0';
 	return 0;
 }
 

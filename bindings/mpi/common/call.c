@@ -167,7 +167,7 @@ int cm_call_run(struct cm_group *group, const struct cm_call *call)
 	int err = cm_task_build(&task, group, call, CM_BLOCKING);
 
 	if (err)
-		cm_group_failed(group, err, cm_function_name(call->function));
+		cm_group_failed(group, err, cm_function_name(call->function), true);
 	else
 		err = cm_task_run(&task);
 	cm_task_end(&task);

@@ -218,7 +218,7 @@ static bool is_common(int err)
 	       err == -EPROTO || err == -EMSGSIZE;
 }
 
-void cm_group_failed(struct cm_group *group, int err, const char *function)
+void cm_group_failed(struct cm_group *group, int err, const char *function, bool here)
 {
 	char detail[COLL_DETAIL_SIZE] = "";
 	struct coll_comm *left = NULL;
@@ -226,7 +226,8 @@ void cm_group_failed(struct cm_group *group, int err, const char *function)
 	pthread_mutex_lock(&group->lock);
 	if (!group->comm)
 		goto unlock;
-	coll_error_detail_r(group->comm, detail, sizeof(detail));
+	if (!here)
+		coll_error_detail_r(group->comm, detail, sizeof(detail));
 	if (!is_common(err)) {
 		left = group->comm;
 		group->comm = NULL;

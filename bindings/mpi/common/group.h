@@ -155,11 +155,12 @@ enum cm_reason cm_group_reason(const struct cm_group *group);
  * @group: group that is up
  * @err: its negative errno
  * @function: name of the function of MPI
+ * @here: this process has found it, not the kernel
  *
  * Keeps the text.  If only this rank cannot do its part, it leaves the group, so that the others
  * do not wait for it, and all its further calls fail.
  */
-void cm_group_failed(struct cm_group *group, int err, const char *function);
+void cm_group_failed(struct cm_group *group, int err, const char *function, bool here);
 
 /** cm_group_text - copy the text of the latest failure to @text, of @size bytes */
 void cm_group_text(struct cm_group *group, char *text, size_t size);

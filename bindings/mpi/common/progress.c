@@ -157,10 +157,13 @@ static int submit(struct cm_task *task, bool ringed)
 /* The operation has a result: finish MPI's call. */
 static void finish(struct cm_task *task)
 {
+	/* It was not packed, or is not unpacked. */
+	const bool here = task->state == CM_TASK_IDLE || !task->result;
+
 	if (!task->result)
 		task->result = cm_task_unpack(task);
 	if (task->result)
-		cm_group_failed(task->group, task->result, cm_function_name(task->function));
+		cm_group_failed(task->group, task->result, cm_function_name(task->function), here);
 }
 
 /* ---- nonblocking ---- */
@@ -268,6 +271,7 @@ void cm_task_start(struct cm_task *task)
 {
 	int err = cm_task_pack(task);
 
+	task->state = CM_TASK_IDLE;
 	task->retry_until = 0;
 	pthread_mutex_lock(&progress.lock);
 	if (err)

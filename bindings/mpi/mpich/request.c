@@ -107,7 +107,8 @@ int request_start(struct communicator *communicator, const struct cm_call *call,
 	communicator->references++;
 	err = cm_task_build(&request->task, &communicator->group, call, CM_NONBLOCKING);
 	if (err) {
-		cm_group_failed(&communicator->group, err, cm_function_name(call->function));
+		cm_group_failed(&communicator->group, err, cm_function_name(call->function),
+				true);
 		err = cm_group_error(&communicator->group, err);
 	} else {
 		err = PMPIX_Grequest_start(query, release, cancel, poll, wait_all, request,

@@ -133,7 +133,7 @@ int collective_request_new(struct collective_module *module, const struct cm_cal
 	err = cm_task_build(&new->task, &module->group, call, form);
 	cm_task_keep_types(&new->task);
 	if (err) {
-		cm_group_failed(&module->group, err, cm_function_name(call->function));
+		cm_group_failed(&module->group, err, cm_function_name(call->function), true);
 		err = cm_group_error(&module->group, err);
 		request_destroy(new);
 		return err;
