@@ -130,7 +130,7 @@ const char *coll_name(const struct coll_comm *comm)
 
 const char *coll_strerror(int err)
 {
-	return strerror(-err);
+	return err == -EMSGSIZE ? "The message is longer than the buffer" : strerror(-err);
 }
 
 int coll_error_detail_r(struct coll_comm *comm, char *text, size_t size)
