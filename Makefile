@@ -83,7 +83,7 @@ check-all:
 	@selftests/run-suites --all
 
 check-kernels:
-	@selftests/run-suites kernels
+	@scripts/check-kernels
 
 # User-Mode Linux, unless KERNEL is set; results are in build/bench/.
 bench:
