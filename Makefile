@@ -21,7 +21,7 @@ help:
 	@echo "make demo       train on real data with 4 ranks in the test machine (WHERE=host: on this one)"
 	@echo "make check      the tests; SUITES='unit style' for some (selftests/suites lists them)"
 	@echo "make check-all  also the longer tests, mainly with KASAN, lockdep and kmemleak"
-	@echo "make check-kernels  build against all kernel headers of the distribution's suites"
+	@echo "make check-kernels  build against the newest kernel headers of the distribution's suites"
 	@echo "make bench      compare with Gloo, Open MPI and MPICH; KERNEL=uml|uml-debug|distro|host RANKS= SIZES= ROUNDS= ..."
 	@echo "make style      layering, checkpatch, sparse, warnings"
 	@echo "make docs       HTML of Documentation/, into build/docs/"
