@@ -84,6 +84,8 @@ static int ioc_query(struct file *file, union ioc_arg *arg)
 	query->eager_limit = COLLECTIVE_EAGER_LIMIT;
 	query->transports = BIT(COLLECTIVE_TRANSPORT_TCP) | BIT(COLLECTIVE_TRANSPORT_LOCAL) |
 			    BIT(COLLECTIVE_TRANSPORT_AUTO);
+	if (coll_rdma_registered())
+		query->transports |= BIT(COLLECTIVE_TRANSPORT_RDMA);
 	query->types = BIT_ULL(COLLECTIVE_TYPE_COUNT) - 1;
 	query->reductions = BIT_ULL(COLLECTIVE_REDUCTION_COUNT) - 1;
 	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {

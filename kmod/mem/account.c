@@ -12,6 +12,7 @@
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/export.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -153,6 +154,7 @@ int coll_charge(struct coll_charges *charges, u64 bytes)
 	atomic64_add(bytes, &charges->bytes);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(coll_charge);
 
 /**
  * coll_uncharge() - return a charge
@@ -166,6 +168,7 @@ void coll_uncharge(struct coll_charges *charges, u64 bytes)
 	atomic64_sub(bytes, &charges->bytes);
 	atomic64_sub(bytes, &charges->account->bytes);
 }
+EXPORT_SYMBOL_GPL(coll_uncharge);
 
 /**
  * coll_charge_detach() - let a charge outlive the member
@@ -185,6 +188,7 @@ struct coll_account *coll_charge_detach(struct coll_charges *charges, u64 bytes)
 	atomic64_sub(bytes, &charges->bytes);
 	return account;
 }
+EXPORT_SYMBOL_GPL(coll_charge_detach);
 
 /**
  * coll_account_return() - return a detached charge
@@ -198,3 +202,4 @@ void coll_account_return(struct coll_account *account, u64 bytes)
 	atomic64_sub(bytes, &account->bytes);
 	account_put(account);
 }
+EXPORT_SYMBOL_GPL(coll_account_return);

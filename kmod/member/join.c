@@ -75,7 +75,7 @@ static int join_check(const struct collective_join *join)
 		if (join->algorithm[i] >= COLLECTIVE_ALGORITHM_COUNT ||
 		    (i >= COLLECTIVE_OPCODE_COUNT && join->algorithm[i]))
 			return -EINVAL;
-	return join->transport == COLLECTIVE_TRANSPORT_RDMA ? -EOPNOTSUPP : 0;
+	return 0;
 }
 
 static int join_lane(struct coll_member *member, u32 index)

@@ -168,10 +168,12 @@ static ssize_t peers_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 }
 
 static struct kobj_attribute tcp_attr = __ATTR(tcp, 0444, peers_show, NULL);
+static struct kobj_attribute rdma_attr = __ATTR(rdma, 0444, peers_show, NULL);
 static struct kobj_attribute local_attr = __ATTR(local, 0444, peers_show, NULL);
 
 static struct attribute *links_attrs[] = {
 	&tcp_attr.attr,
+	&rdma_attr.attr,
 	&local_attr.attr,
 	NULL
 };

@@ -104,6 +104,7 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->state = COLL_CONN_CONNECTING;
 	conn->ep.hub = net->hub;
 	conn->ep.rank = link->peer;
+	conn->ep.bulk = kind == COLL_CONN_DATA;
 	conn_hello(conn, COLL_HELLO_CALL);
 
 	cred = override_creds(net->cred);
@@ -210,6 +211,8 @@ void coll_conn_accept(struct coll_net *net)
 
 	if (net->local_listener.transport)
 		listener_accept(net, &net->local_listener);
+	if (net->rdma_listener.transport)
+		listener_accept(net, &net->rdma_listener);
 	if (net->listener.transport)
 		listener_accept(net, &net->listener);
 	revert_creds(cred);
@@ -258,7 +261,7 @@ static int handshake_check(struct coll_conn *conn, const struct coll_hello *hell
 		return -EINVAL;
 	if (hello->from >= net->id->rank)
 		return -EACCES;
-	if (net->wish == COLLECTIVE_TRANSPORT_LOCAL && conn->ep.transport != &coll_local)
+	if (!coll_net_accepts(net, conn->ep.transport))
 		return -EOPNOTSUPP;
 	conn->kind = hello->kind;
 	conn->lane = hello->lane;

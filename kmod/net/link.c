@@ -103,18 +103,19 @@ static bool link_begun(const struct coll_link *link)
 }
 
 /*
- * The calling rank decides for both.  A rank that asks for TCP is in no hub.  Where all ranks have
- * been in the hub, one that is gone has closed its port, and any program may listen there now: the
- * local connection to it is reset, and nothing is sent by TCP.
+ * The calling rank decides for both.  A rank that asks for TCP or RDMA is in no hub.  Where all ranks
+ * have been in the hub, one that is gone has closed its port, and any program may listen there now:
+ * the local connection to it is reset, and nothing is sent by TCP.
  *
  * Return: 0 or -EOPNOTSUPP.
  */
 static int link_choose_transport(struct coll_link *link, const struct sockaddr_storage *addr)
 {
 	struct coll_net *net = link->net;
+	bool wished = net->wish == COLLECTIVE_TRANSPORT_LOCAL ||
+		      net->wish == COLLECTIVE_TRANSPORT_AUTO;
 	bool local = net->id->reads ||
-		     (net->wish != COLLECTIVE_TRANSPORT_TCP &&
-		      coll_local_hub_has(net->hub, link->peer, addr));
+		     (wished && coll_local_hub_has(net->hub, link->peer, addr));
 
 	if (!local && net->wish == COLLECTIVE_TRANSPORT_LOCAL) {
 		coll_fail_report(net->fail, &(struct coll_reason) {
@@ -125,7 +126,7 @@ static int link_choose_transport(struct coll_link *link, const struct sockaddr_s
 		});
 		return -EOPNOTSUPP;
 	}
-	link->transport = local ? &coll_local : &coll_tcp;
+	link->transport = net->rdma ?: local ? &coll_local : &coll_tcp;
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * What concerns all connections of a member: its listener, the handshakes in progress, and the
  * links in their order.
  */
+#include <linux/in.h>
 #include <linux/log2.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -11,6 +12,9 @@
 #include "net/link.h"
 #include "net/net.h"
 #include "transport/hub.h"
+
+/* Ports that are tried, if any will do and RDMA has another number in use. */
+#define LISTEN_TRIES	16
 
 /* Rounds over the links in one run, before other work on this CPU. */
 #define NET_ROUNDS	4
@@ -57,6 +61,11 @@ static void local_listener_event(struct coll_endpoint *ep, enum coll_event event
 	listener_notify(container_of(ep, struct coll_net, local_listener), event);
 }
 
+static void rdma_listener_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	listener_notify(container_of(ep, struct coll_net, rdma_listener), event);
+}
+
 static const struct coll_endpoint_ops listener_ops = {
 	.event	= listener_event,
 };
@@ -64,6 +73,65 @@ static const struct coll_endpoint_ops listener_ops = {
 static const struct coll_endpoint_ops local_listener_ops = {
 	.event	= local_listener_event,
 };
+
+static const struct coll_endpoint_ops rdma_listener_ops = {
+	.event	= rdma_listener_event,
+};
+
+static int listen_tcp(struct coll_net *net, struct sockaddr_storage *addr)
+{
+	net->listener.ops = &listener_ops;
+	net->listener.charges = net->charges;
+	return coll_tcp.listen(&net->listener, addr);
+}
+
+static int listen_local(struct coll_net *net, struct sockaddr_storage *addr)
+{
+	struct coll_endpoint *local = &net->local_listener;
+
+	local->ops = &local_listener_ops;
+	local->charges = net->charges;
+	local->hub = net->hub;
+	local->rank = net->id->rank;
+	return coll_local.listen(local, addr);
+}
+
+static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
+{
+	net->rdma_listener.ops = &rdma_listener_ops;
+	net->rdma_listener.charges = net->charges;
+	return net->rdma->listen(&net->rdma_listener, addr);
+}
+
+/* Listen by TCP, and with the same address and port by the transport that this rank wishes. */
+static int listen_as_wished(struct coll_net *net, struct sockaddr_storage *addr)
+{
+	int err = listen_tcp(net, addr);
+
+	if (err)
+		return err;
+	if (net->wish == COLLECTIVE_TRANSPORT_RDMA)
+		err = listen_rdma(net, addr);
+	else if (net->wish != COLLECTIVE_TRANSPORT_TCP)
+		err = listen_local(net, addr);
+	if (err)
+		coll_net_close_listener(net);
+	return err;
+}
+
+static void put_rdma(struct coll_net *net)
+{
+	if (net->rdma)
+		coll_rdma_put(net->rdma);
+	net->rdma = NULL;
+}
+
+/* Is @addr one of any port? */
+static bool port_is_any(const struct sockaddr_storage *addr)
+{
+	/* The port has the same offset in struct sockaddr_in6. */
+	return !((const struct sockaddr_in *)addr)->sin_port;
+}
 
 /**
  * coll_net_listen() - begin to accept connections
@@ -77,25 +145,25 @@ static const struct coll_endpoint_ops local_listener_ops = {
  */
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 {
-	struct coll_endpoint *local = &net->local_listener;
-	int err;
+	bool hidden = net->wish == COLLECTIVE_TRANSPORT_TCP ||
+		      net->wish == COLLECTIVE_TRANSPORT_RDMA;
+	struct sockaddr_storage wanted = *addr;
+	int tries = LISTEN_TRIES, err;
 
-	net->listener.ops = &listener_ops;
-	net->listener.charges = net->charges;
-	err = coll_tcp.listen(&net->listener, addr);
-	if (err)
-		return err;
-	if (net->wish == COLLECTIVE_TRANSPORT_TCP) {
-		coll_local_hub_forget(net->hub, net->id->rank);
-		return 0;
+	if (net->wish == COLLECTIVE_TRANSPORT_RDMA) {
+		net->rdma = coll_rdma_get();
+		if (!net->rdma)
+			return -EOPNOTSUPP;
 	}
-	local->ops = &local_listener_ops;
-	local->charges = net->charges;
-	local->hub = net->hub;
-	local->rank = net->id->rank;
-	err = coll_local.listen(local, addr);
+	/* TCP has chosen a port, and the same one of RDMA may be in use. */
+	do {
+		*addr = wanted;
+		err = listen_as_wished(net, addr);
+	} while (err == -EADDRINUSE && port_is_any(&wanted) && --tries);
 	if (err)
-		net->listener.transport->close(&net->listener, false);
+		put_rdma(net);
+	else if (hidden)
+		coll_local_hub_forget(net->hub, net->id->rank);
 	return err;
 }
 
@@ -109,6 +177,25 @@ void coll_net_close_listener(struct coll_net *net)
 {
 	if (net->listener.transport)
 		net->listener.transport->close(&net->listener, false);
+}
+
+/**
+ * coll_net_accepts() - may a link of a member have a transport?
+ * @net: of the member
+ * @transport: the transport
+ *
+ * Return: true if it agrees with the wish of the member.
+ */
+bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport)
+{
+	switch (net->wish) {
+	case COLLECTIVE_TRANSPORT_LOCAL:
+		return transport == &coll_local;
+	case COLLECTIVE_TRANSPORT_RDMA:
+		return transport == net->rdma;
+	}
+	/* It listens for no other one. */
+	return true;
 }
 
 /**
@@ -370,6 +457,8 @@ void coll_net_close(struct coll_net *net)
 
 	if (net->local_listener.transport)
 		net->local_listener.transport->close(&net->local_listener, false);
+	if (net->rdma_listener.transport)
+		net->rdma_listener.transport->close(&net->rdma_listener, false);
 	coll_net_close_listener(net);
 	list_splice_init(&net->new_conns, &net->handshakes);
 	list_for_each_entry_safe(conn, next, &net->handshakes, node) {
@@ -411,4 +500,5 @@ void coll_net_free_links(struct coll_net *net, bool reset)
 	kvfree(net->peers);
 	net->peers = NULL;
 	coll_query_cleanup(net);
+	put_rdma(net);
 }

@@ -72,8 +72,10 @@ struct coll_net_ops {
  * @addr: address that @listener was bound to; names this rank [c]
  * @listener: accepts connections of lower ranks by TCP; closed once all ranks are known to be in
  *	@hub [C]
- * @local_listener: accepts those of lower ranks in this kernel; closed if @wish is TCP [C]
- * @listener_events: of both listeners: bit (1 << enum coll_event) [a]
+ * @local_listener: accepts those of lower ranks in this kernel; closed if @wish is TCP or RDMA [C]
+ * @rdma: the transport, if @wish is RDMA: a reference to its module; else NULL [c]
+ * @rdma_listener: accepts those of lower ranks by RDMA; closed if @wish is another one [C]
+ * @listener_events: of all listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
  * @nr_handshakes: entries of it [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
@@ -108,6 +110,8 @@ struct coll_net {
 	struct sockaddr_storage addr;
 	struct coll_endpoint listener;
 	struct coll_endpoint local_listener;
+	const struct coll_transport *rdma;
+	struct coll_endpoint rdma_listener;
 	unsigned long listener_events;
 	struct list_head handshakes;
 	u32 nr_handshakes;
@@ -138,6 +142,7 @@ void coll_net_shrink(struct coll_net *net);
 int coll_net_reserve(struct coll_net *net, u32 ops);
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
+bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
 void coll_net_make_room(struct coll_net *net);

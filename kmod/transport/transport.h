@@ -22,6 +22,7 @@ struct coll_local_conn;
 struct coll_local_hub;
 struct coll_local_listener;
 struct coll_tcp_linger;
+struct module;
 struct sock;
 struct socket;
 
@@ -70,6 +71,8 @@ struct coll_endpoint_ops {
  * @bvec: COLL_SEND_PIECES entries to describe a frame; NULL before setup_bulk()
  * @headers: page fragment for copies of frame headers, likewise
  * @close_deadline: time at which the connection ends after shutdown() and close(), in jiffies
+ * @bulk: true if it is going to carry payload; set by the owner before connect()
+ * @private: of a transport that is a module of its own
  */
 struct coll_endpoint {
 	const struct coll_transport *transport;
@@ -97,6 +100,8 @@ struct coll_endpoint {
 	struct bio_vec *bvec;
 	struct page_frag headers;
 	unsigned long close_deadline;
+	bool bulk;
+	void *private;
 };
 
 /* Call the owner's event().  The owner changes when a connection opens. */
@@ -138,6 +143,7 @@ struct coll_endpoint_info {
 /**
  * struct coll_transport - a way to move bytes between ranks
  * @name: name for sysfs
+ * @owner: module that has registered it; NULL: part of this one
  * @by_reference: true if the peer reads payload that may be sent without a copy straight from the
  *	memory of this rank, as @consumed and @revoke say
  * @listen: make @ep a listener on @addr, which becomes the bound address.  Called in the context
@@ -176,6 +182,7 @@ struct coll_endpoint_info {
  */
 struct coll_transport {
 	const char *name;
+	struct module *owner;
 	bool by_reference;
 	int (*listen)(struct coll_endpoint *ep, struct sockaddr_storage *addr);
 	int (*connect)(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
@@ -201,5 +208,12 @@ struct coll_transport {
 
 extern const struct coll_transport coll_tcp;
 extern const struct coll_transport coll_local;
+
+/* late.c: the transport of a module of its own, collective_rdma.ko */
+int coll_rdma_register(const struct coll_transport *transport);
+void coll_rdma_unregister(const struct coll_transport *transport);
+const struct coll_transport *coll_rdma_get(void);
+void coll_rdma_put(const struct coll_transport *transport);
+bool coll_rdma_registered(void);
 
 #endif /* COLL_TRANSPORT_H */

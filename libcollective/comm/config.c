@@ -155,10 +155,8 @@ static int read_transport(struct coll_settings *settings, const char *text,
 	settings->transport = find_word(coll_names_transports, SIZE(coll_names_transports), text,
 					strlen(text));
 	if (settings->transport < 0)
-		return coll_fail(detail, -EINVAL, "transport %s is not auto, local or tcp", text);
-	if (settings->transport == COLLECTIVE_TRANSPORT_RDMA)
-		return coll_fail(detail, -EOPNOTSUPP,
-				 "transport rdma is not offered yet: choose auto, local or tcp");
+		return coll_fail(detail, -EINVAL, "transport %s is not auto, local, rdma or tcp",
+				 text);
 	return 0;
 }
 

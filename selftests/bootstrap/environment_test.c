@@ -143,10 +143,9 @@ static const struct scene scenes[] = {
 	{ "COLL_SECRET= COLL_SECRET_FILE=/etc/shadow", .says = "COLL_SECRET empty" },
 	{ "COLL_SECRET_FD=x", .says = "COLL_SECRET_FD=x" },
 	{ "COLL_SECRET_FD=999", .says = "COLL_SECRET_FD=999 Bad" },
-	{ "COLL_TRANSPORT=TCP", .says = "TCP auto, local tcp" },
-	{ "COLL_TRANSPORT=loc", .says = "loc auto, local tcp" },
-	{ "COLL_TRANSPORT=rdma", .says = "rdma offered yet auto, local tcp" },
-	{ "COLL_TRANSPORT=tcp", { .transport = "" }, .says = "auto, local tcp" },
+	{ "COLL_TRANSPORT=TCP", .says = "TCP auto, local, rdma tcp" },
+	{ "COLL_TRANSPORT=loc", .says = "loc auto, local, rdma tcp" },
+	{ "COLL_TRANSPORT=tcp", { .transport = "" }, .says = "auto, local, rdma tcp" },
 	{ "COLL_SECRET=" SECRET, .nranks = 1 },
 };
 

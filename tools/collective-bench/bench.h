@@ -42,7 +42,7 @@ enum bench_place { PLACE_OUT, PLACE_IN, PLACES };
  * @format: of the output
  * @plot: file of a plot; NULL: none
  * @algorithm: as coll_config takes it; NULL: the environment's
- * @transport: auto, local or tcp; NULL: the environment's
+ * @transport: auto, local, rdma or tcp; NULL: the environment's
  * @reproducible: true if reductions take the elements in the order of ranks
  * @root: rank of the root, of collectives that have one
  * @nonblocking: number of operations in flight, each with its own buffers; 0: blocking calls
@@ -99,7 +99,7 @@ struct bench {
 	void *send;
 	void *recv;
 	uint64_t round;
-	uint64_t links[2];
+	uint64_t links[3];
 	uint64_t wrong;
 };
 

@@ -11,9 +11,9 @@
 /* A list of all ranks without ranges has 4,010 characters. */
 #define LIST_MAX	4096
 
-enum { LOCAL, TCP, UNREADABLE, WRONG, NCOUNTS };
+enum { LOCAL, TCP, RDMA, UNREADABLE, WRONG, NCOUNTS };
 
-static const char * const transports[] = { [LOCAL] = "local", [TCP] = "tcp" };
+static const char * const transports[] = { [LOCAL] = "local", [TCP] = "tcp", [RDMA] = "rdma" };
 
 /* Counts the ranks of a list such as "0-2,5". */
 static uint64_t count_ranks(const char *list)
@@ -57,7 +57,7 @@ static void count_links(const struct bench *bench, uint64_t *counts)
 	const char *list;
 	int i;
 
-	for (i = LOCAL; i <= TCP; i++) {
+	for (i = LOCAL; i <= RDMA; i++) {
 		list = read_links(bench, transports[i], text);
 		counts[list ? i : UNREADABLE] += list ? count_ranks(list) : 1;
 		if (!forced || (list && (!strcmp(want, transports[i]) || *list == '\n')))
@@ -79,7 +79,7 @@ int bench_links(struct bench *bench)
 	if (err)
 		return bench_fail(bench, "counting links", err);
 	/* Both ends count a link. */
-	for (i = LOCAL; i <= TCP && !counts[UNREADABLE]; i++)
+	for (i = LOCAL; i <= RDMA && !counts[UNREADABLE]; i++)
 		bench->links[i] = counts[i] / 2;
 	return counts[WRONG] != 0;
 }

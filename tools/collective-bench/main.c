@@ -92,7 +92,7 @@ static int usage(FILE *to, int status)
 		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --algorithm A  ring, tree or direct, where the kernel has it (its choice)\n"
-		"      --transport T  auto, or fail unless all links are local, or tcp (auto)\n"
+		"      --transport T  auto, or fail unless all links are local, rdma or tcp (auto)\n"
 		"      --check WHAT   all, last or none of the results (all)\n");
 	return status;
 }
@@ -194,7 +194,8 @@ static bool parse_check(const char *text, enum bench_check *check)
 static bool parse_transport(const char *text, const char **transport)
 {
 	*transport = text;
-	return !strcmp(text, "auto") || !strcmp(text, "local") || !strcmp(text, "tcp");
+	return !strcmp(text, "auto") || !strcmp(text, "local") || !strcmp(text, "rdma") ||
+	       !strcmp(text, "tcp");
 }
 
 static bool parse_option(struct bench *bench, int option, int *ranks)

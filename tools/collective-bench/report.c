@@ -83,9 +83,10 @@ static void json_end(const struct bench *bench)
 	printf("\n   ],\n");
 	if (bus_lines)
 		printf("   \"average_busbw_GBps\": %.6g,\n", bus_sum / bus_lines);
-	if (bench->links[0] || bench->links[1])
-		printf("   \"links\": { \"local\": %" PRIu64 ", \"tcp\": %" PRIu64 " },\n",
-		       bench->links[0], bench->links[1]);
+	if (bench->links[0] || bench->links[1] || bench->links[2])
+		printf("   \"links\": { \"local\": %" PRIu64 ", \"tcp\": %" PRIu64
+		       ", \"rdma\": %" PRIu64 " },\n", bench->links[0], bench->links[1],
+		       bench->links[2]);
 	printf("   \"wrong\": %" PRIu64 "\n}\n", bench->wrong);
 }
 
@@ -178,6 +179,8 @@ static void table_end(const struct bench *bench)
 	if (bench->links[0] || bench->links[1])
 		printf("# links: %" PRIu64 " local, %" PRIu64 " tcp\n", bench->links[0],
 		       bench->links[1]);
+	if (bench->links[2])
+		printf("# links: %" PRIu64 " rdma\n", bench->links[2]);
 	printf("# wrong elements: %" PRIu64, bench->wrong);
 	if (bus_lines)
 		printf("; average bus bandwidth: %.3f GB/s", bus_sum / bus_lines);

@@ -125,18 +125,23 @@ enum collective_reduction {
  * JOIN names one as the rank's choice for all its links.  A link joins two ranks, and the lower
  * one makes it: it decides by its own choice, and by whether it finds the other rank.  A rank
  * finds another one that is a member of the same group, in the same kernel and network namespace,
- * has not chosen TCP, and listens on the address that CONNECT names.
+ * has chosen LOCAL or AUTO, and listens on the address that CONNECT names.
  *
  * - TCP: every link uses TCP.
+ * - RDMA: every link uses RDMA, also between ranks of one kernel; all ranks choose it.  JOIN loads
+ *   collective_rdma.ko, listens by RDMA on the port that it listens on by TCP, and fails with
+ *   EOPNOTSUPP if there is no such module, or with ENODEV if no RDMA device has the address.  A rank
+ *   that has chosen RDMA refuses other links: the group fails with EOPNOTSUPP.  A rank that has
+ *   chosen another transport does not answer a call by RDMA: the group fails with ECONNRESET.
  * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
  *   has chosen TCP, the CONNECT of the lower rank, or its operation that needs the link, fails with
  *   EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names both ranks
  *   (COLLECTIVE_REASON_PROTOCOL).
- * - AUTO: LOCAL where the other rank is found, TCP elsewhere.
+ * - AUTO: LOCAL where the other rank is found, TCP elsewhere.  It does not select RDMA.
  */
 enum collective_transport {
 	COLLECTIVE_TRANSPORT_TCP,
-	COLLECTIVE_TRANSPORT_RDMA,	/* not offered yet: EOPNOTSUPP */
+	COLLECTIVE_TRANSPORT_RDMA,
 	COLLECTIVE_TRANSPORT_LOCAL,
 	COLLECTIVE_TRANSPORT_AUTO,
 	/* private: */
@@ -241,6 +246,7 @@ enum collective_reason_kind {
  *		accepts no more of them: use a new group
  * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
+ * ENODEV	JOIN with RDMA: no RDMA device of this network namespace has the address
  * ENOTTY	no such ioctl
  * EINTR	a signal arrived first, in any call.  If SUBMIT has started a request, its
  *		number is in @request; the same call again waits for it
@@ -282,7 +288,8 @@ struct collective_reason {
  * @ranks_max: maximum of ranks of a group
  * @inflight_max: maximum of requests that a member can have in flight
  * @eager_limit: bytes; larger operations are sent without a copy
- * @transports: values of @transport that JOIN accepts: bit (1 << enum collective_transport)
+ * @transports: values of @transport that JOIN accepts: bit (1 << enum collective_transport).  That
+ *	of RDMA is set while collective_rdma.ko is loaded; JOIN tries to load it
  * @opcodes: bit (1 << enum collective_opcode)
  * @types: bit (1 << enum collective_type)
  * @reductions: bit (1 << enum collective_reduction)

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The transport of a module of its own: collective_rdma.ko, which needs the kernel's RDMA.
+ *
+ * The module registers its transport when it is loaded.  A member that wishes RDMA holds a
+ * reference to the module from JOIN to the end of its links, so the module is not unloaded while
+ * its code may run for a member.
+ */
+#include <linux/kmod.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+
+#include "transport/transport.h"
+
+static DEFINE_MUTEX(rdma_mutex);	/* protects @rdma */
+static const struct coll_transport *rdma;
+
+/**
+ * coll_rdma_register() - offer a transport
+ * @transport: of a module that is being loaded
+ *
+ * Context: may sleep.
+ * Return: 0 or -EBUSY.
+ */
+int coll_rdma_register(const struct coll_transport *transport)
+{
+	int err = 0;
+
+	mutex_lock(&rdma_mutex);
+	if (rdma)
+		err = -EBUSY;
+	else
+		WRITE_ONCE(rdma, transport);
+	mutex_unlock(&rdma_mutex);
+	return err;
+}
+EXPORT_SYMBOL_GPL(coll_rdma_register);
+
+/**
+ * coll_rdma_unregister() - undo coll_rdma_register()
+ * @transport: of a module that is being unloaded, so that no member uses it
+ *
+ * Context: may sleep.
+ */
+void coll_rdma_unregister(const struct coll_transport *transport)
+{
+	mutex_lock(&rdma_mutex);
+	if (rdma == transport)
+		WRITE_ONCE(rdma, NULL);
+	mutex_unlock(&rdma_mutex);
+}
+EXPORT_SYMBOL_GPL(coll_rdma_unregister);
+
+static const struct coll_transport *rdma_try_get(void)
+{
+	const struct coll_transport *transport;
+
+	mutex_lock(&rdma_mutex);
+	transport = rdma;
+	if (transport && !try_module_get(transport->owner))
+		transport = NULL;
+	mutex_unlock(&rdma_mutex);
+	return transport;
+}
+
+/**
+ * coll_rdma_get() - use RDMA
+ *
+ * The module is loaded if it is not.
+ *
+ * Context: process; may sleep.
+ * Return: the transport, for coll_rdma_put(); NULL: the kernel has none.
+ */
+const struct coll_transport *coll_rdma_get(void)
+{
+	const struct coll_transport *transport = rdma_try_get();
+
+	if (transport)
+		return transport;
+	/* Whether it was loaded is seen next. */
+	request_module("collective_rdma");
+	return rdma_try_get();
+}
+
+/**
+ * coll_rdma_put() - undo coll_rdma_get()
+ * @transport: its result
+ */
+void coll_rdma_put(const struct coll_transport *transport)
+{
+	module_put(transport->owner);
+}
+
+/**
+ * coll_rdma_registered() - is RDMA offered just now?
+ *
+ * Context: any.
+ */
+bool coll_rdma_registered(void)
+{
+	return READ_ONCE(rdma);
+}
