@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Connections: their memory, their queue pair, and how a failure is noted.
+ *
+ * Slots belong to the device from the moment that the queue pair exists until it is destroyed.
+ * Only then they are unmapped and freed.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/slab.h>
+
+#include "mem/account.h"
+#include "transport/rdma/rdma.h"
+
+/**
+ * coll_rdma_conn_new() - make a connection without endpoint and slots
+ * @id: its identifier; NULL: the caller sets it
+ *
+ * Context: may sleep.
+ * Return: for coll_rdma_conn_free(), or NULL.
+ */
+struct coll_rdma_conn *coll_rdma_conn_new(struct rdma_cm_id *id)
+{
+	struct coll_rdma_conn *conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
+
+	if (!conn)
+		return NULL;
+	mutex_init(&conn->mutex);
+	spin_lock_init(&conn->lock);
+	INIT_LIST_HEAD(&conn->node);
+	INIT_DELAYED_WORK(&conn->work, coll_rdma_work);
+	conn->id = id;
+	return conn;
+}
+
+static u32 slot_size(bool bulk)
+{
+	return bulk ? COLL_RDMA_SLOT_BULK : COLL_RDMA_SLOT_CONTROL;
+}
+
+static u32 slots_pages(u32 count, u32 slot)
+{
+	return DIV_ROUND_UP(count, PAGE_SIZE / slot);
+}
+
+/**
+ * coll_rdma_slots_bytes() - memory of the slots of a connection
+ * @bulk: true for a data connection
+ *
+ * Return: bytes.
+ */
+u32 coll_rdma_slots_bytes(bool bulk)
+{
+	u32 slot = slot_size(bulk);
+
+	return (slots_pages(COLL_RDMA_RECV_SLOTS, slot) +
+		slots_pages(COLL_RDMA_SEND_SLOTS, slot)) * (u32)PAGE_SIZE;
+}
+
+static void slots_free(struct coll_rdma_slots *slots)
+{
+	u32 i;
+
+	for (i = 0; slots->memory && i < slots->pages; i++)
+		free_page((unsigned long)slots->memory[i]);
+	kfree(slots->memory);
+	kfree(slots->dma);
+	memset(slots, 0, sizeof(*slots));
+}
+
+static int slots_alloc(struct coll_rdma_slots *slots, u32 count, u32 slot)
+{
+	u32 i;
+
+	slots->slot = slot;
+	slots->pages = slots_pages(count, slot);
+	slots->memory = kcalloc(slots->pages, sizeof(*slots->memory), GFP_KERNEL_ACCOUNT);
+	slots->dma = kcalloc(slots->pages, sizeof(*slots->dma), GFP_KERNEL_ACCOUNT);
+	if (!slots->memory || !slots->dma)
+		return -ENOMEM;
+	for (i = 0; i < slots->pages; i++) {
+		/* What was in the page before must not be sent. */
+		slots->memory[i] = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT);
+		if (!slots->memory[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void slots_unmap(struct coll_rdma_slots *slots, struct ib_device *device,
+			enum dma_data_direction direction)
+{
+	while (slots->mapped)
+		ib_dma_unmap_single(device, slots->dma[--slots->mapped], PAGE_SIZE, direction);
+}
+
+static int slots_map(struct coll_rdma_slots *slots, struct ib_device *device,
+		     enum dma_data_direction direction)
+{
+	while (slots->mapped < slots->pages) {
+		u64 dma = ib_dma_map_single(device, slots->memory[slots->mapped], PAGE_SIZE,
+					    direction);
+
+		if (ib_dma_mapping_error(device, dma))
+			return -ENOMEM;
+		slots->dma[slots->mapped++] = dma;
+	}
+	return 0;
+}
+
+/**
+ * coll_rdma_conn_prepare() - allocate the slots
+ * @conn: the connection; @bulk is set
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENOMEM: the caller frees the connection.
+ */
+int coll_rdma_conn_prepare(struct coll_rdma_conn *conn)
+{
+	u32 slot = slot_size(conn->bulk);
+
+	return slots_alloc(&conn->rx_slots, COLL_RDMA_RECV_SLOTS, slot) ?:
+	       slots_alloc(&conn->tx_slots, COLL_RDMA_SEND_SLOTS, slot);
+}
+
+/**
+ * coll_rdma_conn_free() - free a connection
+ * @conn: the connection, released, without endpoint; its work is not pending
+ */
+void coll_rdma_conn_free(struct coll_rdma_conn *conn)
+{
+	slots_free(&conn->rx_slots);
+	slots_free(&conn->tx_slots);
+	kvfree(conn->rest);
+	mutex_destroy(&conn->mutex);
+	kfree(conn);
+}
+
+/**
+ * coll_rdma_conn_attach() - make a connection that of an endpoint, or of none
+ * @conn: the connection
+ * @ep: the endpoint, which gets events from now on; NULL: none does
+ *
+ * Context: any but interrupts.
+ */
+void coll_rdma_conn_attach(struct coll_rdma_conn *conn, struct coll_endpoint *ep)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	conn->ep = ep;
+	spin_unlock_irqrestore(&conn->lock, flags);
+}
+
+/* Tell the owner, or the work if there is none; @lock is held. */
+static void conn_notify_locked(struct coll_rdma_conn *conn)
+{
+	if (conn->ep) {
+		if (READ_ONCE(conn->tx_waits) || conn->state != COLL_RDMA_OPEN)
+			coll_endpoint_event(conn->ep, COLL_EVENT_WRITABLE);
+		coll_endpoint_event(conn->ep, COLL_EVENT_READABLE);
+	} else {
+		mod_delayed_work(coll_rdma_wq, &conn->work, 0);
+	}
+}
+
+/**
+ * coll_rdma_conn_notify() - something has changed: tell the owner
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+void coll_rdma_conn_notify(struct coll_rdma_conn *conn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	conn_notify_locked(conn);
+	spin_unlock_irqrestore(&conn->lock, flags);
+}
+
+/**
+ * coll_rdma_conn_end() - nothing more is sent or received
+ * @conn: the connection
+ * @error: negative errno; the first one counts
+ *
+ * Context: any.
+ */
+void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	if (conn->state != COLL_RDMA_ENDED) {
+		conn->state = COLL_RDMA_ENDED;
+		conn->error = error;
+	}
+	conn_notify_locked(conn);
+	spin_unlock_irqrestore(&conn->lock, flags);
+}
+
+/**
+ * coll_rdma_conn_state() - the state of a connection
+ * @conn: the connection
+ *
+ * Context: any.
+ */
+enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn)
+{
+	enum coll_rdma_state state;
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	state = conn->state;
+	spin_unlock_irqrestore(&conn->lock, flags);
+	return state;
+}
+
+/**
+ * coll_rdma_conn_error() - why a connection has ended
+ * @conn: the connection
+ *
+ * Context: any.
+ * Return: 0, or the negative errno.
+ */
+int coll_rdma_conn_error(struct coll_rdma_conn *conn)
+{
+	unsigned long flags;
+	int error;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	error = conn->state == COLL_RDMA_ENDED ? conn->error : 0;
+	spin_unlock_irqrestore(&conn->lock, flags);
+	return error;
+}
+
+/* Context: any, also hard interrupts. */
+static void conn_completed(struct ib_cq *cq, void *context)
+{
+	coll_rdma_conn_notify(context);
+}
+
+static void conn_cq_failed(struct ib_event *event, void *context)
+{
+	coll_rdma_conn_end(context, -ECONNRESET);
+}
+
+static void conn_qp_event(struct ib_event *event, void *context)
+{
+	struct coll_rdma_conn *conn = context;
+
+	switch (event->event) {
+	case IB_EVENT_COMM_EST:
+		/* The identifier outlives the queue pair, and so this call. */
+		rdma_notify(conn->id, IB_EVENT_COMM_EST);
+		break;
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		coll_rdma_conn_end(conn, -ECONNRESET);
+		break;
+	default:
+		break;
+	}
+}
+
+static int conn_create_qp(struct coll_rdma_conn *conn)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler = conn_qp_event,
+		.qp_context = conn,
+		.send_cq = conn->cq,
+		.recv_cq = conn->cq,
+		.cap = {
+			.max_send_wr = COLL_RDMA_SEND_SLOTS,
+			.max_recv_wr = COLL_RDMA_RECV_SLOTS,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+		.port_num = conn->id->port_num,
+	};
+
+	return rdma_create_qp(conn->id, conn->pd, &attr);
+}
+
+/**
+ * coll_rdma_conn_setup() - make the queue pair, and post the receive slots
+ * @conn: the connection, locked; its identifier has a device
+ *
+ * Context: may sleep.
+ * Return: 0, or a negative errno: the caller releases the connection.
+ */
+int coll_rdma_conn_setup(struct coll_rdma_conn *conn)
+{
+	struct ib_device *device = conn->id->device;
+	struct ib_cq_init_attr attr = {
+		/* All work that is posted at once fits, so that it never overflows. */
+		.cqe = COLL_RDMA_SEND_SLOTS + COLL_RDMA_RECV_SLOTS,
+	};
+	struct ib_pd *pd;
+	struct ib_cq *cq;
+	int err;
+
+	/* Soft-iWARP and other devices of its kind would need the TCP port themselves. */
+	if (!rdma_protocol_roce(device, conn->id->port_num) &&
+	    !rdma_protocol_ib(device, conn->id->port_num))
+		return -EOPNOTSUPP;
+	pd = ib_alloc_pd(device, 0);
+	if (IS_ERR(pd))
+		return PTR_ERR(pd);
+	conn->pd = pd;
+	if (device->num_comp_vectors > 1)
+		attr.comp_vector = raw_smp_processor_id() % device->num_comp_vectors;
+	cq = ib_create_cq(device, conn_completed, conn_cq_failed, conn, &attr);
+	if (IS_ERR(cq))
+		return PTR_ERR(cq);
+	conn->cq = cq;
+	err = slots_map(&conn->rx_slots, device, DMA_FROM_DEVICE) ?:
+	      slots_map(&conn->tx_slots, device, DMA_TO_DEVICE);
+	if (!err)
+		err = conn_create_qp(conn);
+	if (!err)
+		err = coll_rdma_post_receives(conn);
+	if (!err)
+		coll_rdma_arm(conn);
+	return err;
+}
+
+/**
+ * coll_rdma_conn_release() - end a connection, and give the device back
+ * @conn: the connection, locked; nothing is done if it is released
+ *
+ * Nothing that was posted is touched by the device when this returns, and no callback runs.
+ *
+ * Context: may sleep.
+ */
+void coll_rdma_conn_release(struct coll_rdma_conn *conn)
+{
+	struct rdma_cm_id *id = conn->id;
+	struct ib_device *device;
+
+	if (!id)
+		return;
+	device = id->device;
+	if (id->qp) {
+		/* Fails if the connection was never open; then there is no peer to be told. */
+		rdma_disconnect(id);
+		rdma_destroy_qp(id);
+	}
+	if (conn->cq)
+		ib_destroy_cq(conn->cq);
+	if (device) {
+		slots_unmap(&conn->rx_slots, device, DMA_FROM_DEVICE);
+		slots_unmap(&conn->tx_slots, device, DMA_TO_DEVICE);
+	}
+	if (conn->pd)
+		ib_dealloc_pd(conn->pd);
+	conn->cq = NULL;
+	conn->pd = NULL;
+	/* Waits for the handler, which takes no mutex. */
+	rdma_destroy_id(id);
+	conn->id = NULL;
+}
