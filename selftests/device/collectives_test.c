@@ -337,7 +337,7 @@ static long long payload(const struct rank *r, const struct count_case *c)
 static bool reads_memory(const struct rank *r, const struct count_case *c)
 {
 	return c->call.opcode == COLLECTIVE_ALLREDUCE && c->call.count * sizeof(float) > EAGER &&
-	       transport_choice(NULL) != COLLECTIVE_TRANSPORT_TCP;
+	       transport_is_local(transport_choice(NULL));
 }
 
 /* Each input is loaded once by the rank that reduces it, and each result is stored once. */

@@ -15,6 +15,7 @@
 #include "lib/open_device.h"
 
 #define TCP	COLLECTIVE_TRANSPORT_TCP
+#define RDMA	COLLECTIVE_TRANSPORT_RDMA
 #define LOCAL	COLLECTIVE_TRANSPORT_LOCAL
 #define AUTO	COLLECTIVE_TRANSPORT_AUTO
 
@@ -35,7 +36,7 @@ static int transport_text(const char *name, unsigned int rank, char *text, size_
 TEST_F(open_device, values)
 {
 	static const char * const names[] = {
-		[TCP] = "tcp\n", [LOCAL] = "local\n", [AUTO] = "auto\n",
+		[TCP] = "tcp\n", [RDMA] = "rdma\n", [LOCAL] = "local\n", [AUTO] = "auto\n",
 	};
 	struct collective_query query = { .size = sizeof(query) };
 	struct collective_join join;
@@ -49,6 +50,7 @@ TEST_F(open_device, values)
 		fd = member_open();
 		join_valid(&join, self->name, self->id);
 		join.transport = i;
+		own_address((struct sockaddr_storage *)join.addr, AF_INET, i);
 		if (!(query.transports & 1U << i)) {
 			EXPECT_EQ(-EOPNOTSUPP, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
 			close(fd);
@@ -59,10 +61,11 @@ TEST_F(open_device, values)
 		EXPECT_EQ(0, strcmp(names[i], text)) TH_LOG("%u: %s", i, text);
 		/* Nothing is connected. */
 		EXPECT_EQ(0, links_get(self->name, 0, &links));
-		EXPECT_EQ(0, links.local | links.tcp);
+		EXPECT_EQ(0, links.local | links.tcp | links.rdma);
 		close(fd);
 	}
-	EXPECT_EQ(1U << TCP | 1U << LOCAL | 1U << AUTO, query.transports);
+	EXPECT_EQ(1U << TCP | 1U << LOCAL | 1U << AUTO | (unsigned int)rdma_offered() << RDMA,
+		  query.transports);
 }
 
 /*
@@ -100,9 +103,10 @@ static int rank_mixed(struct rank *r)
 	}
 	/* The fixture checks that each is of the right transport. */
 	CHECK_EQ(0, links_get(r->group->name, r->rank, &links));
-	CHECK_EQ(all & ~(1U << r->rank), links.local | links.tcp);
+	CHECK_EQ(all & ~(1U << r->rank), links.local | links.tcp | links.rdma);
 	CHECK_EQ(0, links.local & links.tcp);
 	CHECK(transport[r->rank] != LOCAL || !links.tcp);
+	CHECK_EQ(0, transport[r->rank] == RDMA ? links.local | links.tcp : links.rdma);
 	return member_barrier(r->fd);
 }
 
@@ -127,6 +131,8 @@ MIXED(tcp_calls, 4, 1, TCP, AUTO, AUTO, AUTO);
 MIXED(tcp_is_called, 4, 1, AUTO, AUTO, AUTO, TCP);
 MIXED(tcp_between, 5, 2, AUTO, AUTO, TCP, AUTO, AUTO);
 MIXED(pairs, 4, 1, TCP, TCP, AUTO, AUTO);
+MIXED(all_rdma, 4, 1, RDMA, RDMA, RDMA, RDMA);
+MIXED(rdma_lanes, 3, 2, RDMA, RDMA, RDMA);
 MIXED(eight, 8, 1, AUTO, TCP, AUTO, AUTO, TCP, AUTO, AUTO, AUTO);
 
 FIXTURE_SETUP(mixed)
@@ -145,6 +151,8 @@ TEST_F_TIMEOUT(mixed, runs, 100)
 		.transport = variant->transport,
 	};
 
+	if (variant->transport[0] == RDMA && !rdma_offered())
+		SKIP(return, "no collective_rdma.ko");
 	EXPECT_EQ(0, group_run(&config, rank_mixed, NULL));
 }
 
@@ -165,6 +173,7 @@ FIXTURE_VARIANT(pair) {
 
 FIXTURE_VARIANT_ADD(pair, local_calls_tcp) { .transport = { LOCAL, TCP } };
 FIXTURE_VARIANT_ADD(pair, tcp_calls_local) { .transport = { TCP, LOCAL } };
+FIXTURE_VARIANT_ADD(pair, tcp_calls_rdma) { .transport = { TCP, RDMA } };
 
 static int join_as(int fd, const char *name, __u64 id, unsigned int rank, unsigned int transport,
 		   struct sockaddr_storage *addr)
@@ -175,6 +184,7 @@ static int join_as(int fd, const char *name, __u64 id, unsigned int rank, unsign
 	join_valid(&join, name, id);
 	join.rank = rank;
 	join.transport = transport;
+	own_address((struct sockaddr_storage *)join.addr, AF_INET, transport);
 	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
 	memcpy(addr, join.addr, sizeof(*addr));
 	return err;
@@ -184,6 +194,8 @@ FIXTURE_SETUP(pair)
 {
 	int i;
 
+	if (variant->transport[1] == RDMA && !rdma_offered())
+		SKIP(return, "no collective_rdma.ko");
 	group_unique(self->name, sizeof(self->name), &self->id);
 	for (i = 0; i < 2; i++) {
 		self->fd[i] = member_open();

@@ -246,7 +246,8 @@ TEST_F(open_device, query)
 	EXPECT_LE(1, query.inflight_max);
 	EXPECT_EQ(COLLECTIVE_EAGER_LIMIT, query.eager_limit);
 	EXPECT_EQ(1U << COLLECTIVE_TRANSPORT_TCP | 1U << COLLECTIVE_TRANSPORT_LOCAL |
-		  1U << COLLECTIVE_TRANSPORT_AUTO, query.transports);
+		  1U << COLLECTIVE_TRANSPORT_AUTO |
+		  (unsigned int)rdma_offered() << COLLECTIVE_TRANSPORT_RDMA, query.transports);
 	EXPECT_TRUE(query.opcodes & 1ULL << COLLECTIVE_ALLREDUCE);
 	EXPECT_TRUE(query.opcodes & 1ULL << COLLECTIVE_BARRIER);
 	EXPECT_EQ(0, query.opcodes >> COLLECTIVE_OPCODE_COUNT);

@@ -414,8 +414,8 @@ TEST_F_TIMEOUT(mismatch, beside_good_ones, 100)
 /* AUTO and the algorithm that it stands for do not differ. */
 static int rank_same(struct rank *r)
 {
-	const __u8 large = transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP ?
-			   COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_DIRECT;
+	const __u8 large = transport_is_local(transport_choice(NULL)) ?
+			   COLLECTIVE_ALGORITHM_DIRECT : COLLECTIVE_ALGORITHM_RING;
 	struct collective_op op = op_new(COLLECTIVE_BROADCAST, 3);
 	struct workspace workspace;
 

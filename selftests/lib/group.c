@@ -62,14 +62,28 @@ int member_open(void)
 	return fd < 0 ? -errno : fd;
 }
 
-void loopback(struct sockaddr_storage *addr, int family)
+/* RDMA does not work with 127.0.0.1 and ::1: these are those of selftests/vm/run --rdma. */
+#define RDMA_ADDR	0x0a580001	/* 10.88.0.1 */
+#define RDMA_ADDR6	"\xfd\x88\0\0\0\0\0\0\0\0\0\0\0\0\0\1"	/* fd88::1 */
+
+void own_address(struct sockaddr_storage *addr, int family, unsigned int transport)
 {
+	bool rdma = transport == COLLECTIVE_TRANSPORT_RDMA;
+
 	memset(addr, 0, sizeof(*addr));
 	addr->ss_family = family;
-	if (family == AF_INET6)
-		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_loopback;
+	if (family == AF_INET)
+		((struct sockaddr_in *)addr)->sin_addr.s_addr =
+			htonl(rdma ? RDMA_ADDR : INADDR_LOOPBACK);
+	else if (rdma)
+		memcpy(&((struct sockaddr_in6 *)addr)->sin6_addr, RDMA_ADDR6, 16);
 	else
-		((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_loopback;
+}
+
+void loopback(struct sockaddr_storage *addr, int family)
+{
+	own_address(addr, family, transport_choice(NULL));
 }
 
 unsigned int transport_choice(const char *name)
@@ -130,7 +144,7 @@ int member_join_as(int fd, struct collective_join *join, const char *name,
 {
 	join->size = sizeof(*join);
 	memcpy(join->name, name, strlen(name));
-	loopback(addr, AF_INET);
+	own_address(addr, AF_INET, join->transport);
 	return join_at(fd, join, addr);
 }
 
@@ -391,15 +405,14 @@ static int rank_bind(const struct rank *r)
 	return 0;
 }
 
-/* Between ranks of this kernel a link is local unless one of them has chosen TCP. */
+/* Between ranks of this kernel a link is local unless one of them has chosen TCP or RDMA. */
 static int rank_check_links(const struct rank *r)
 {
 	const unsigned int *transport = r->group->config.transport;
 	unsigned int i, local = 0;
 
 	for (i = 0; i < r->nranks; i++)
-		if ((transport ? transport[i] : transport_choice(NULL)) !=
-		    COLLECTIVE_TRANSPORT_TCP)
+		if (transport_is_local(transport ? transport[i] : transport_choice(NULL)))
 			local |= 1U << i;
 	return links_check(r->group->name, r->rank, local & 1U << r->rank ? local : 0);
 }
@@ -424,7 +437,7 @@ static int rank_main(struct rank *r, rank_fn fn)
 	memcpy(join.algorithm, config->algorithm, sizeof(join.algorithm));
 	if (config->transport)
 		join.transport = config->transport[r->rank];
-	loopback(addr, config->family ? config->family : AF_INET);
+	own_address(addr, config->family ? config->family : AF_INET, join.transport);
 	CHECK_EQ(0, join_at(r->fd, &join, addr));
 
 	__atomic_add_fetch(&r->shared->joined, 1, __ATOMIC_SEQ_CST);
@@ -595,34 +608,43 @@ static unsigned int list_bits(const char *list)
 	return bits;
 }
 
-int links_get(const char *name, unsigned int rank, struct links *links)
+/* Ranks that a file of a member lists; 0 if a file before it could not be read. */
+static unsigned int links_read(const char *name, unsigned int rank, const char *file, int *err)
 {
 	char path[256], text[4096];
-	int err;
 
-	member_path(path, sizeof(path), name, rank, "links/local");
-	err = file_get(path, text, sizeof(text));
-	if (err)
-		return err;
-	links->local = list_bits(text);
-	member_path(path, sizeof(path), name, rank, "links/tcp");
-	err = file_get(path, text, sizeof(text));
-	if (!err)
-		links->tcp = list_bits(text);
+	member_path(path, sizeof(path), name, rank, file);
+	if (!*err)
+		*err = file_get(path, text, sizeof(text));
+	return *err ? 0 : list_bits(text);
+}
+
+int links_get(const char *name, unsigned int rank, struct links *links)
+{
+	int err = 0;
+
+	links->local = links_read(name, rank, "links/local", &err);
+	links->tcp = links_read(name, rank, "links/tcp", &err);
+	links->rdma = links_read(name, rank, "links/rdma", &err);
 	return err;
 }
 
 int links_check(const char *name, unsigned int rank, unsigned int local)
 {
+	char path[256], choice[16] = "";
 	struct links links;
 	int err = links_get(name, rank, &links);
 
+	member_path(path, sizeof(path), name, rank, "transport");
+	if (!err)
+		err = file_get(path, choice, sizeof(choice));
 	/* The rank has left, or is not seen from here. */
 	if (err == -ENOENT || err == -ENODEV)
 		return 0;
 	CHECK_EQ(0, err);
 	CHECK_EQ(0, links.local & ~local);
-	CHECK_EQ(0, links.tcp & local);
+	CHECK_EQ(0, (links.tcp | links.rdma) & local);
+	CHECK_EQ(0, strcmp(choice, "rdma\n") ? links.rdma : links.tcp);
 	return 0;
 }
 

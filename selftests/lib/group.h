@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #define GROUP_RANKS_MAX		16
 #define GROUP_FLAGS_MAX		64
@@ -122,18 +123,20 @@ int group_run(const struct group_config *config, rank_fn fn, void *arg);
  * struct links - links of a rank, as sysfs says
  * @local: bits (1 << rank) of the peers of local links
  * @tcp: likewise by TCP
+ * @rdma: likewise by RDMA
  */
 struct links {
 	unsigned int local;
 	unsigned int tcp;
+	unsigned int rdma;
 };
 
 /* Return: 0, or a negative errno: -ENOENT or -ENODEV if the rank has left. */
 int links_get(const char *name, unsigned int rank, struct links *links);
 
 /*
- * Check that the links of a rank to the ranks of @local (bits) are local, and all others by TCP.
- * The rank may have left.  Return: 0 or 1, as a child does.
+ * Check that the links of a rank to the ranks of @local (bits) are local, and all others by TCP, or
+ * by RDMA if it has chosen that.  The rank may have left.  Return: 0 or 1, as a child does.
  */
 int links_check(const char *name, unsigned int rank, unsigned int local);
 
@@ -143,10 +146,22 @@ int links_check(const char *name, unsigned int rank, unsigned int local);
  */
 unsigned int transport_choice(const char *name);
 
+/* Is a link between two ranks of one kernel local if both have made this choice? */
+static inline bool transport_is_local(unsigned int transport)
+{
+	return transport == COLLECTIVE_TRANSPORT_LOCAL || transport == COLLECTIVE_TRANSPORT_AUTO;
+}
+
+/* Is the module of the RDMA transport loaded? */
+static inline bool rdma_offered(void)
+{
+	return !access("/sys/module/collective_rdma", F_OK);
+}
+
 /* Return: ranks (bits) to which links are local where all ranks choose that of COLL_TRANSPORT. */
 static inline unsigned int links_local(void)
 {
-	return transport_choice(NULL) == COLLECTIVE_TRANSPORT_TCP ? 0 : ~0U;
+	return transport_is_local(transport_choice(NULL)) ? ~0U : 0;
 }
 
 /* Calls of a single member. All return 0 or a negative errno. */
@@ -196,6 +211,9 @@ long long process_value(pid_t pid, const char *key);
 __u64 now_ms(void);
 void sleep_ms(unsigned int ms);
 void group_unique(char *name, size_t size, __u64 *id);
+/* An address of this host, for ranks with the choice of COLL_TRANSPORT. */
 void loopback(struct sockaddr_storage *addr, int family);
+/* The same, for a transport; that of RDMA is another one. */
+void own_address(struct sockaddr_storage *addr, int family, unsigned int transport);
 
 #endif /* COLL_GROUP_H */

@@ -60,8 +60,8 @@ static int lib_rank_main(struct lib_rank *me, const struct coll_config *base,
 	err = fn(me);
 	if (!err && me->comm)
 		err = links_check(coll_name(me->comm), coll_rank(me->comm),
-				  transport_choice(config.transport) == COLLECTIVE_TRANSPORT_TCP ?
-				  0 : ~0U);
+				  transport_is_local(transport_choice(config.transport)) ?
+				  ~0U : 0);
 	if (err && me->comm)
 		dprintf(STDOUT_FILENO, "# rank %d: %s\n", me->rank,
 			coll_error_detail(me->comm));

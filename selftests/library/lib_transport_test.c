@@ -13,7 +13,7 @@
 
 static unsigned int local_of(const char *transport)
 {
-	return transport_choice(transport) == COLLECTIVE_TRANSPORT_TCP ? 0 : ~0U;
+	return transport_is_local(transport_choice(transport)) ? ~0U : 0;
 }
 
 /* Check that @comm works, that it has links, and that these are of the transport of @transport. */
@@ -23,7 +23,7 @@ static int check_comm(struct coll_comm *comm, const char *transport)
 
 	CHECK_EQ(0, coll_barrier(comm));
 	CHECK_EQ(0, links_get(coll_name(comm), coll_rank(comm), &links));
-	CHECK(coll_size(comm) == 1 || links.local | links.tcp);
+	CHECK(coll_size(comm) == 1 || links.local | links.tcp | links.rdma);
 	CHECK_EQ(0, links_check(coll_name(comm), coll_rank(comm), local_of(transport)));
 	/* No rank leaves while another one looks. */
 	return coll_barrier(comm);
