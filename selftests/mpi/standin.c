@@ -15,8 +15,10 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
 #include <linux/collective.h>
 
 #include "collective.h"
@@ -278,12 +280,18 @@ static size_t pinned_of(const struct coll_comm *comm, const struct collective_op
 				(blocks ? comm->size : 1);
 }
 
-static size_t lockable(void)
+/* The limit is that of a user, whose processes all ranks are; with CAP_IPC_LOCK there is none. */
+static size_t lockable(const struct coll_comm *comm)
 {
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
 	struct rlimit limit;
 
+	syscall(SYS_capget, &header, data);
+	if (data[0].effective & 1U << CAP_IPC_LOCK)
+		return SIZE_MAX;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	return limit.rlim_cur;
+	return limit.rlim_cur / comm->size;
 }
 
 int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
@@ -296,7 +304,7 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 	new->comm = comm;
 	new->op = *op;
 	new->pinned = pinned_of(comm, op);
-	if (pinned + new->pinned > lockable()) {
+	if (pinned + new->pinned > lockable(comm)) {
 		free(new);
 		return -EDQUOT;
 	}
