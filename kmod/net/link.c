@@ -103,9 +103,9 @@ static bool link_begun(const struct coll_link *link)
 }
 
 /*
- * The calling rank decides for both.  A rank that asks for TCP or RDMA is in no hub.  Where all ranks
- * have been in the hub, one that is gone has closed its port, and any program may listen there now:
- * the local connection to it is reset, and nothing is sent by TCP.
+ * The calling rank decides for both.  A rank that asks for TCP or RDMA is in no hub.  Where all
+ * ranks have been in the hub, one that is gone has closed its port, and any program may listen
+ * there now: the local connection to it is reset, and nothing is sent by TCP.
  *
  * Return: 0 or -EOPNOTSUPP.
  */
