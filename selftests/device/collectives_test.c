@@ -412,9 +412,14 @@ TEST_F_TIMEOUT(slow, zero_copy, 100)
 			}
 }
 
+static bool power_of_two(unsigned int n)
+{
+	return !(n & (n - 1));
+}
+
 /*
- * A rank has links to the ranks at the distances of matching (1, 2, 4, 8) and of the signals of a
- * barrier (1, 2, 3, 4, 8, 12), on both sides.  What it only reads of a rank takes no link.
+ * A rank has links to the ranks at the distances of matching, and of the signals of a barrier: 1, 2,
+ * 4 and 8, on both sides.  What it only reads of a rank takes no link.
  */
 static int rank_few_links(struct rank *r)
 {
@@ -429,7 +434,7 @@ static int rank_few_links(struct rank *r)
 	CHECK_EQ(0, call_submit(r, &call, 0, area + EAGER * sizeof(float), area));
 	CHECK_EQ(0, links_get(r->group->name, r->rank, &have));
 	for (distance = 1; distance < r->nranks; distance++)
-		if (distance <= 4 || distance == 8 || distance >= 12)
+		if (power_of_two(distance) || power_of_two(r->nranks - distance))
 			links |= 1U << (r->rank + distance) % r->nranks;
 	CHECK_EQ(links, have.local);
 	return member_barrier(r->fd);

@@ -245,16 +245,6 @@ static struct cost blocks_cost(const struct sim *sim, const struct sim_op *op, u
 	return cost;
 }
 
-/* Signals of a barrier in which ranks signal three others at a time: 4^k, 2 * 4^k, 3 * 4^k on. */
-static u32 barrier_signals(u32 n)
-{
-	u32 unit, signals = 0;
-
-	for (unit = 1; unit < n; unit *= 4)
-		signals += min((n - 1) / unit, 3U);
-	return signals;
-}
-
 /* Ranks read one another's memory and send signals only. */
 static struct cost fused_cost(const struct sim *sim, const struct sim_op *op, u32 rank)
 {
@@ -262,11 +252,11 @@ static struct cost fused_cost(const struct sim *sim, const struct sim_op *op, u3
 
 	switch (op->collective) {
 	case COLLECTIVE_ALLREDUCE:
-		return (struct cost){ .steps = 3 * barrier_signals(n) + n };
+		return (struct cost){ .steps = 3 * rounds(n) + n };
 	case COLLECTIVE_REDUCE:
 		return (struct cost){ .steps = rank == op->root ? 2 * (n - 1) + 1 : 2 };
 	}
-	return (struct cost){ .steps = 2 * barrier_signals(n) + 1 };
+	return (struct cost){ .steps = 2 * rounds(n) + 1 };
 }
 
 /* An allreduce reads each input once, stores each result once, and copies it n - 1 times. */

@@ -180,7 +180,7 @@ static u64 short_steps(const struct coll_plan *plan)
 {
 	u64 steps = coll_schedule_find(plan)->steps(plan), n = plan->nranks;
 
-	/* Three barriers and n other steps: the last third of the signals */
+	/* 3 log2(n) + n steps: the last third of the signals */
 	return plan->collective == COLLECTIVE_ALLREDUCE ? steps - (steps - n) / 3 : steps;
 }
 

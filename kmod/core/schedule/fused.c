@@ -2,10 +2,10 @@
 /*
  * Fused: on one host, a rank reads the memory of the others, and no payload is sent.
  *
- * All frames are signals, in barriers.  After the first one all ranks take part, and each reduces
- * its own chunk from all inputs at once.  After the second one all chunks are final, and each rank
- * copies those of the others.  After the last one no memory is read any more.  An allreduce of n
- * vectors loads and stores (n + 1) V to reduce, and 2 (n - 1) V to copy.
+ * All frames are signals, in barriers of log2(n) rounds.  After the first one all ranks take part,
+ * and each reduces its own chunk from all inputs at once.  After the second one all chunks are
+ * final, and each rank copies those of the others.  After the last one no memory is read any more.
+ * An allreduce of n vectors loads and stores (n + 1) V to reduce, and 2 (n - 1) V to copy.
  *
  * A signal tells the whole call of its sender, the count included, and none is sent before those
  * that it depends on have fitted.  So a rank that has received all signals knows that all ranks
@@ -17,53 +17,37 @@
  */
 #include "core/schedule/schedule.h"
 
-/*
- * A barrier is a dissemination.  In a round, a rank signals up to three ranks, at once the
- * multiples of the distance of that round, which becomes four times as long in each.  So up to four
- * ranks signal one another in a single round, and each round of more ranks tells of four times as
- * many.  With one signal a round there are as many signals for four ranks and fewer for others, but
- * each round waits for the one before it, and that costs more than a signal.
- */
-#define FUSED_FANOUT	3
+/* Rounds of a barrier. */
+static u32 fused_rounds(const struct coll_plan *plan)
+{
+	u32 k = 0;
+
+	while (1U << k < plan->nranks)
+		k++;
+	return k;
+}
 
 static u32 fused_behind(const struct coll_plan *plan, u32 k)
 {
 	return (plan->rank + k) % plan->nranks;
 }
 
-/* How far signal @k of a barrier goes: 1, 2, 3, 4, 8, 12, 16, 32, 48, ... */
-static u32 fused_distance(u32 k)
+/* Step @i is round @k of a barrier, after all steps before it. */
+static void fused_round(const struct coll_plan *plan, u64 i, u32 k, struct coll_step *step)
 {
-	return (k % FUSED_FANOUT + 1) << 2 * (k / FUSED_FANOUT);
-}
-
-/* Signals of a barrier that each rank sends, and receives. */
-static u32 fused_signals(const struct coll_plan *plan)
-{
-	u32 k = 0;
-
-	while (fused_distance(k) < plan->nranks)
-		k++;
-	return k;
-}
-
-/* Step @i is signal @k of a barrier, after all steps before the signals of its round. */
-static void fused_signal(const struct coll_plan *plan, u64 i, u32 k, struct coll_step *step)
-{
-	step->to = fused_behind(plan, fused_distance(k));
-	step->from = fused_behind(plan, plan->nranks - fused_distance(k));
-	step->depends_on = i - k % FUSED_FANOUT;
+	step->to = fused_behind(plan, 1U << k);
+	step->from = fused_behind(plan, plan->nranks - (1U << k));
+	step->depends_on = i;
 	step->signal = true;
 }
 
-/* The signal of a barrier that comes from @peer; U64_MAX: none. */
-static u64 fused_signal_from(const struct coll_plan *plan, u32 peer)
+/* The round of a barrier that receives from @peer; U64_MAX: none. */
+static u64 fused_round_of(const struct coll_plan *plan, u32 peer)
 {
-	u32 distance = (plan->rank + plan->nranks - peer) % plan->nranks;
-	u32 signals = fused_signals(plan), k;
+	u32 rounds = fused_rounds(plan), k;
 
-	for (k = 0; k < signals; k++)
-		if (fused_distance(k) == distance)
+	for (k = 0; k < rounds; k++)
+		if (fused_behind(plan, plan->nranks - (1U << k)) == peer)
 			return k;
 	return U64_MAX;
 }
@@ -85,35 +69,34 @@ static void fused_reduce(const struct coll_plan *plan, struct coll_range range, 
 /* Steps: a barrier, the reduction, a barrier, n - 1 copies, a barrier. */
 static u64 fused_allreduce_steps(const struct coll_plan *plan)
 {
-	return coll_plan_moves(plan) ? 3 * fused_signals(plan) + plan->nranks : 0;
+	return coll_plan_moves(plan) ? 3 * fused_rounds(plan) + plan->nranks : 0;
 }
 
 static void fused_allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
-	u32 signals = fused_signals(plan);
-	u32 copies = 2 * signals + 1, last = 2 * signals + plan->nranks;
+	u32 rounds = fused_rounds(plan), copies = 2 * rounds + 1, last = 2 * rounds + plan->nranks;
 
-	if (i < signals) {
-		fused_signal(plan, i, i, step);
-	} else if (i == signals) {
+	if (i < rounds) {
+		fused_round(plan, i, i, step);
+	} else if (i == rounds) {
 		fused_reduce(plan, coll_plan_chunk(plan, plan->rank), plan->rank, step);
 	} else if (i < copies) {
-		fused_signal(plan, i, i - signals - 1, step);
+		fused_round(plan, i, i - rounds - 1, step);
 	} else if (i < last) {
 		step->from = fused_behind(plan, 1 + i - copies);
 		step->read = true;
 		step->in = coll_plan_span(plan, coll_plan_chunk(plan, step->from), COLL_AREA_RECV);
 		step->hazard = COLL_HAZARD_COVERED;
 	} else {
-		fused_signal(plan, i, i - last, step);
+		fused_round(plan, i, i - last, step);
 	}
 }
 
 static u64 fused_allreduce_last_from(const struct coll_plan *plan, u32 peer)
 {
-	u64 k = fused_signal_from(plan, peer);
+	u64 k = fused_round_of(plan, peer);
 
-	return k == U64_MAX ? k : 2 * fused_signals(plan) + plan->nranks + k;
+	return k == U64_MAX ? k : 2 * fused_rounds(plan) + plan->nranks + k;
 }
 
 const struct coll_schedule coll_fused_allreduce = {
@@ -131,17 +114,17 @@ const struct coll_schedule coll_fused_allreduce = {
 /* Steps: a barrier, the reduction, a barrier. */
 static u64 fused_reduce_scatter_steps(const struct coll_plan *plan)
 {
-	return coll_plan_moves(plan) ? 2 * fused_signals(plan) + 1 : 0;
+	return coll_plan_moves(plan) ? 2 * fused_rounds(plan) + 1 : 0;
 }
 
 static void fused_reduce_scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	/* The order is that of the rounds of a direct one; of the ring, if sums are wide. */
 	bool ring = plan->reproducible || coll_plan_wide(plan);
-	u32 signals = fused_signals(plan);
+	u32 rounds = fused_rounds(plan);
 
-	if (i != signals) {
-		fused_signal(plan, i, i < signals ? i : i - signals - 1, step);
+	if (i != rounds) {
+		fused_round(plan, i, i < rounds ? i : i - rounds - 1, step);
 		return;
 	}
 	fused_reduce(plan, coll_plan_block(plan, plan->send_first, plan->rank),
@@ -153,9 +136,9 @@ static void fused_reduce_scatter_step(const struct coll_plan *plan, u64 i, struc
 
 static u64 fused_reduce_scatter_last_from(const struct coll_plan *plan, u32 peer)
 {
-	u64 k = fused_signal_from(plan, peer);
+	u64 k = fused_round_of(plan, peer);
 
-	return k == U64_MAX ? k : fused_signals(plan) + 1 + k;
+	return k == U64_MAX ? k : fused_rounds(plan) + 1 + k;
 }
 
 const struct coll_schedule coll_fused_reduce_scatter = {
