@@ -499,29 +499,38 @@ TEST(mismatch_of_quiet_ones)
 }
 
 /* All blocks are equal, but one rank uses the form with counts. */
-static int rank_vector(struct rank *r)
+static int workspace_vector(const struct workspace *workspace, struct collective_op op)
 {
-	const __u64 counts[] = { 3, 3, 3, 3, 3 };
+	const __u64 counts[] = { op.count, op.count, op.count, op.count, op.count };
 	struct collective_layout layout = {
 		.size = sizeof(layout), .recv_counts = (uintptr_t)counts,
 	};
-	struct collective_op op = op_new(COLLECTIVE_ALLGATHER, 3), vector = op;
-	struct workspace workspace;
+	const struct rank *r = workspace->r;
+	struct collective_op vector = op;
 	unsigned int other_rank;
 
-	if (workspace_new(&workspace, r))
-		return 1;
 	vector.flags = COLLECTIVE_F_VECTOR;
 	vector.layout = (uintptr_t)&layout;
 	for (other_rank = 0; other_rank < r->nranks; other_rank++) {
 		CHECK_EQ(-EBADMSG,
-			 workspace_submit(&workspace, r->rank == other_rank ? vector : op));
+			 workspace_submit(workspace, r->rank == other_rank ? vector : op));
 		CHECK_EQ(-EBADMSG,
-			 workspace_submit(&workspace, r->rank == other_rank ? op : vector));
+			 workspace_submit(workspace, r->rank == other_rank ? op : vector));
 	}
-	CHECK_EQ(0, workspace_submit(&workspace, op));
-	CHECK_EQ(0, workspace_submit(&workspace, vector));
+	CHECK_EQ(0, workspace_submit(workspace, op));
+	CHECK_EQ(0, workspace_submit(workspace, vector));
 	return 0;
+}
+
+static int rank_vector(struct rank *r)
+{
+	struct workspace workspace;
+
+	if (workspace_new(&workspace, r))
+		return 1;
+	return workspace_vector(&workspace, op_new(COLLECTIVE_ALLGATHER, 3)) ||
+	       workspace_vector(&workspace, op_new(COLLECTIVE_REDUCE_SCATTER, 3)) ||
+	       workspace_vector(&workspace, op_new(COLLECTIVE_REDUCE_SCATTER, LARGE));
 }
 
 TEST_F(mismatch, of_kinds_of_blocks)

@@ -245,6 +245,20 @@ static void test_barrier(void)
 	tap_ok(few, "in log2(n) rounds of a signal each");
 }
 
+/* A call that gives the lengths of blocks is another one, though they may all be equal. */
+static void test_vector(void)
+{
+	struct coll_plan plan = plan_of(COLLECTIVE_REDUCE_SCATTER, 1ULL << 20, 4, 0, 8);
+	const struct coll_schedule *schedule = coll_schedule_find(&plan);
+	struct coll_step equal, given;
+
+	coll_schedule_step(schedule, &plan, 0, &equal);
+	plan.vector = true;
+	coll_schedule_step(schedule, &plan, 0, &given);
+	tap_ok(schedule->reads && equal.signal && given.signal && (u16)equal.tag != (u16)given.tag,
+	       "a signal of a reduce_scatter tells whether blocks have lengths of their own");
+}
+
 int main(void)
 {
 	u8 collective;
@@ -255,5 +269,6 @@ int main(void)
 	test_window();
 	test_names();
 	test_barrier();
+	test_vector();
 	return tap_exit();
 }

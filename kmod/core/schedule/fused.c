@@ -7,15 +7,18 @@
  * final, and each rank copies those of the others.  After the last one no memory is read any more.
  * An allreduce of n vectors loads and stores (n + 1) V to reduce, and 2 (n - 1) V to copy.
  *
- * A signal tells the whole call of its sender, the count included, and none is sent before those
- * that it depends on have fitted.  So a rank that has received all signals knows that all ranks
- * called the same.
+ * A signal tells the whole call of its sender, the count included, but for the lengths of blocks that
+ * differ, which are announced.  None is sent before those that it depends on have fitted.  So a rank
+ * that has received all signals knows that all ranks called the same.
  *
  * The operands are taken in the order of the ring, or of a direct reduce_scatter, so that the
  * results are the same bit by bit.  Hazards: a chunk of the result is written by its owner before
  * the second barrier, when only its owner reads it, or after it, when no rank reads inputs.
  */
 #include "core/schedule/schedule.h"
+
+/* In the tags of a reduce_scatter whose calls give the lengths of blocks; beyond those of all steps. */
+#define FUSED_TAG_VECTOR	0x8000U
 
 /* Rounds of a barrier. */
 static u32 fused_rounds(const struct coll_plan *plan)
@@ -123,6 +126,9 @@ static void fused_reduce_scatter_step(const struct coll_plan *plan, u64 i, struc
 	bool ring = plan->reproducible || coll_plan_wide(plan);
 	u32 rounds = fused_rounds(plan);
 
+	/* Neither the call nor the count tells that the lengths of blocks are given. */
+	if (plan->vector)
+		step->tag |= FUSED_TAG_VECTOR;
 	if (i != rounds) {
 		fused_round(plan, i, i < rounds ? i : i - rounds - 1, step);
 		return;
