@@ -210,17 +210,25 @@ bool coll_tx_ring_is_low(const struct coll_tx_ring *ring)
  * coll_tx_ring_make_room() - have space for the frames that a peer's frame may cause
  * @ring: the ring
  *
+ * The ring that may not grow is no failure while it has that space now: requests may have queued
+ * already what they have reserved.
+ *
  * Context: may sleep; the caller serialises calls for a ring.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_tx_ring_make_room(struct coll_tx_ring *ring)
 {
-	bool low;
+	bool low, full;
+	int err;
 
 	spin_lock(&ring->lock);
 	low = coll_tx_ring_is_low(ring);
+	full = ring->head - ring->tail + COLL_TX_FORWARD > ring->size;
 	spin_unlock(&ring->lock);
-	return low ? ring_allocate(ring, 2 * ring->size) : 0;
+	if (!low)
+		return 0;
+	err = ring_allocate(ring, 2 * ring->size);
+	return full ? err : 0;
 }
 
 /* More space is needed than there is.  Return: false if there is no memory. */
