@@ -150,6 +150,20 @@ bool coll_runner_try_acquire(struct coll_runner *runner)
 }
 
 /**
+ * coll_runner_acquire() - own a runner until coll_runner_release(), once its owner has ended
+ * @runner: the runner
+ *
+ * Context: process; may sleep.
+ */
+void coll_runner_acquire(struct coll_runner *runner)
+{
+	/* See coll_runner_stop(). */
+	while (!coll_runner_try_acquire(runner))
+		if (!flush_work(&runner->work))
+			usleep_range(50, 200);
+}
+
+/**
  * coll_runner_has_pending() - has a runner been kicked since its owner last ran it?
  * @runner: runner that the caller owns
  *

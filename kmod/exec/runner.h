@@ -48,6 +48,7 @@ void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner
 void coll_runner_kick(struct coll_runner *runner);
 void coll_runner_run_now(struct coll_runner *runner);
 bool coll_runner_try_acquire(struct coll_runner *runner);
+void coll_runner_acquire(struct coll_runner *runner);
 bool coll_runner_has_pending(const struct coll_runner *runner);
 bool coll_runner_poll(struct coll_runner *runner);
 void coll_runner_release(struct coll_runner *runner);

@@ -155,6 +155,8 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 		if (!net->rdma)
 			return -EOPNOTSUPP;
 	}
+	/* The control runner accepts nothing before all listeners stand, as one that fails closes all. */
+	coll_runner_acquire(net->control);
 	/* TCP has chosen a port, and the same one of RDMA may be in use. */
 	do {
 		*addr = wanted;
@@ -164,6 +166,7 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 		put_rdma(net);
 	else if (hidden)
 		coll_local_hub_forget(net->hub, net->id->rank);
+	coll_runner_release(net->control);
 	return err;
 }
 
