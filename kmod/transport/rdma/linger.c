@@ -67,6 +67,7 @@ static bool linger_advance(struct coll_rdma_conn *conn)
 		}
 		if (conn->tx_ended && conn->tx_done == conn->tx_posted)
 			return true;
+		cond_resched();
 	} while (coll_rdma_arm(conn));
 	return false;
 }

@@ -198,6 +198,9 @@ static int take_message(struct coll_rdma_conn *conn, u32 slot, u32 len)
 	case COLL_RDMA_CREDIT: {
 		u32 credits = le16_to_cpu(head->credits);
 
+		/* So a peer causes no more of these than it has received messages. */
+		if (!credits)
+			return -EPROTO;
 		/* Before its credits are used: see COLL_RDMA_SPARE. */
 		coll_rdma_repost(conn, slot);
 		return take_credits(conn, credits);
