@@ -71,16 +71,22 @@ static void tell_space(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 	coll_endpoint_event(ep, COLL_EVENT_WRITABLE);
 }
 
-/* Receive until there is something, or an event follows.  Return: bytes consumed. */
+/*
+ * Receive until there is something, or an event follows.  @err becomes the negative errno of the end,
+ * noted before the queue was looked at: all messages before the end were in the queue then.
+ *
+ * Return: bytes consumed.
+ */
 static u32 receive_or_wait(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u32 budget,
-			   bool *left)
+			   bool *left, int *err)
 {
 	u32 done;
 
 	do {
+		*err = conn->id ? coll_rdma_conn_error(conn) : -ECONNRESET;
 		done = receive_some(ep, conn, budget, left);
-	} while (!done && !*left && !conn->rx_end && !ep->error && conn->id &&
-		 !coll_rdma_conn_error(conn) && coll_rdma_arm(conn));
+	} while (!done && !*left && !conn->rx_end && !ep->error && !*err &&
+		 (coll_rdma_conn_error(conn) || coll_rdma_arm(conn)));
 	tell_space(ep, conn);
 	return done;
 }
@@ -100,14 +106,11 @@ int coll_rdma_receive(struct coll_endpoint *ep, u32 budget)
 	int n, err;
 
 	mutex_lock(&conn->mutex);
-	n = receive_or_wait(ep, conn, budget, &left);
+	n = receive_or_wait(ep, conn, budget, &left, &err);
 	/* No event was asked for, so there is one. */
 	if (n && !left)
 		coll_endpoint_event(ep, COLL_EVENT_READABLE);
 	left |= conn->rx_head != conn->rx_tail;
-	err = coll_rdma_conn_error(conn);
-	if (!err && !conn->id)
-		err = -ECONNRESET;
 	mutex_unlock(&conn->mutex);
 
 	if (ep->error)
