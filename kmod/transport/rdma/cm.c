@@ -225,9 +225,12 @@ int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	ep->private = listener;
 	ep->charged = sizeof(*listener);
 	ep->transport = &coll_rdma;
+	/* Once it has a device, that may go, and the work destroys the identifier. */
+	mutex_lock(&listener->mutex);
 	err = rdma_bind_addr(id, (struct sockaddr *)addr);
 	if (!err)
 		err = rdma_listen(id, LISTEN_BACKLOG);
+	mutex_unlock(&listener->mutex);
 	if (err)
 		coll_rdma_close_listener(ep);
 	return err;
@@ -359,8 +362,11 @@ int coll_rdma_connect(struct coll_endpoint *ep, const struct sockaddr_storage *a
 	} else {
 		from = (struct sockaddr_storage){ .ss_family = addr->ss_family };
 	}
+	/* Likewise: see coll_rdma_listen(). */
+	mutex_lock(&conn->mutex);
 	err = rdma_resolve_addr(id, (struct sockaddr *)&from, (const struct sockaddr *)addr,
 				RESOLVE_MS);
+	mutex_unlock(&conn->mutex);
 	if (!err)
 		return 0;
 	endpoint_detach(ep);

@@ -7,7 +7,10 @@
 
 #include "transport/rdma/rdma.h"
 
-/* Releases devices, and ends connections that linger. */
+/*
+ * Releases devices, and ends connections that linger.  Not frozen: a driver may remove its device
+ * while the system is suspended, and waits until this has released it.
+ */
 struct workqueue_struct *coll_rdma_wq;
 
 /* Protects coll_endpoint.private of all connections, and their addresses, for coll_rdma_info(). */
@@ -94,7 +97,7 @@ static int __init collective_rdma_init(void)
 {
 	int err;
 
-	coll_rdma_wq = alloc_workqueue("collective_rdma", WQ_UNBOUND | WQ_FREEZABLE, 0);
+	coll_rdma_wq = alloc_workqueue("collective_rdma", WQ_UNBOUND, 0);
 	if (!coll_rdma_wq)
 		return -ENOMEM;
 	err = coll_rdma_register(&coll_rdma);
