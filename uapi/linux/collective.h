@@ -134,7 +134,7 @@ enum collective_reduction {
  *   that has chosen RDMA refuses other links: the group fails with EOPNOTSUPP.  A rank that has
  *   chosen another transport does not answer a call by RDMA: the group fails with ECONNRESET.
  * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
- *   has chosen TCP, the CONNECT of the lower rank, or its operation that needs the link, fails with
+ *   has chosen TCP or RDMA, the CONNECT of the lower rank, or its operation that needs the link, fails with
  *   EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names both ranks
  *   (COLLECTIVE_REASON_PROTOCOL).
  * - AUTO: LOCAL where the other rank is found, TCP elsewhere.  It does not select RDMA.
