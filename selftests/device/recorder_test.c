@@ -182,7 +182,7 @@ TEST_F(two_ranks, order)
 		" state to=joined\n", " state to=connecting\n", " state to=up\n",
 		" submit op=0 opcode=allreduce type=float32 reduction=max root=0 count=9000 bytes=36000 flags=0x0\n",
 		" done op=0 error=0\n",
-		" submit op=1 opcode=reduce ", " agreed op=1\n", " done op=1 error=0\n",
+		" submit op=1 opcode=scan ", " agreed op=1\n", " done op=1 error=0\n",
 		" submit op=2 ", " done op=2 error=0\n",
 	};
 	unsigned int rank, lines;
@@ -195,8 +195,7 @@ TEST_F(two_ranks, order)
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	/* The second operation is announced. */
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, both_call(self->fd, i == 1 ? COLLECTIVE_REDUCE :
-							  COLLECTIVE_ALLREDUCE));
+		ASSERT_EQ(0, both_call(self->fd, i == 1 ? COLLECTIVE_SCAN : COLLECTIVE_ALLREDUCE));
 	for (rank = 0; rank < 2; rank++) {
 		text = record_text(self->name, rank);
 		ASSERT_NE(NULL, text);
