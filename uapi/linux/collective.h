@@ -130,13 +130,13 @@ enum collective_reduction {
  * - TCP: every link uses TCP.
  * - RDMA: every link uses RDMA, also between ranks of one kernel; all ranks choose it.  JOIN loads
  *   collective_rdma.ko, listens by RDMA on the port that it listens on by TCP, and fails with
- *   EOPNOTSUPP if there is no such module, or with ENODEV if no RDMA device has the address.  A rank
- *   that has chosen RDMA refuses other links: the group fails with EOPNOTSUPP.  A rank that has
- *   chosen another transport does not answer a call by RDMA: the group fails with ECONNRESET.
+ *   EOPNOTSUPP if there is no such module, or with ENODEV if no RDMA device has the address.  A
+ *   rank that has chosen RDMA refuses other links: the group fails with EOPNOTSUPP.  A rank that
+ *   has chosen another transport does not answer a call by RDMA: the group fails with ECONNRESET.
  * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
- *   has chosen TCP or RDMA, the CONNECT of the lower rank, or its operation that needs the link, fails with
- *   EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names both ranks
- *   (COLLECTIVE_REASON_PROTOCOL).
+ *   has chosen TCP or RDMA, the CONNECT of the lower rank, or its operation that needs the link,
+ *   fails with EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names
+ *   both ranks (COLLECTIVE_REASON_PROTOCOL).
  * - AUTO: LOCAL where the other rank is found, TCP elsewhere.  It does not select RDMA.
  */
 enum collective_transport {

@@ -7,9 +7,9 @@
  * final, and each rank copies those of the others.  After the last one no memory is read any more.
  * An allreduce of n vectors loads and stores (n + 1) V to reduce, and 2 (n - 1) V to copy.
  *
- * A signal tells the whole call of its sender, the count included, but for the lengths of blocks that
- * differ, which are announced.  None is sent before those that it depends on have fitted.  So a rank
- * that has received all signals knows that all ranks called the same.
+ * A signal tells the whole call of its sender, the count included, but for the lengths of blocks
+ * that differ, which are announced.  None is sent before those that it depends on have fitted.  So
+ * a rank that has received all signals knows that all ranks called the same.
  *
  * The operands are taken in the order of the ring, or of a direct reduce_scatter, so that the
  * results are the same bit by bit.  Hazards: a chunk of the result is written by its owner before
@@ -17,7 +17,7 @@
  */
 #include "core/schedule/schedule.h"
 
-/* In the tags of a reduce_scatter whose calls give the lengths of blocks; beyond those of all steps. */
+/* In tags of a reduce_scatter whose calls give the lengths of blocks.  No step has this number. */
 #define FUSED_TAG_VECTOR	0x8000U
 
 /* Rounds of a barrier. */

@@ -72,8 +72,8 @@ static void tell_space(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 }
 
 /*
- * Receive until there is something, or an event follows.  @err becomes the negative errno of the end,
- * noted before the queue was looked at: all messages before the end were in the queue then.
+ * Receive until there is something, or an event follows.  @err becomes the negative errno of the
+ * end, noted before the queue was looked at: all messages before the end were in the queue then.
  *
  * Return: bytes consumed.
  */
