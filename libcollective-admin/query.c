@@ -193,9 +193,10 @@ static int ask(struct coll_admin *admin, const char *group, struct query *query,
 		if (err < 0 || (query->ranks && !query->overtaken))
 			return err;
 	}
-	return query->ranks ?
-	       admin_fail(admin, -EBUSY, "the queries of other programs leave no time for this one") :
-	       admin_fail(admin, -ENOTCONN, "the rank that has asked is gone");
+	if (!query->ranks)
+		return admin_fail(admin, -ENOTCONN, "the rank that has asked is gone");
+	return admin_fail(admin, -EBUSY,
+			  "the queries of other programs leave no time for this one");
 }
 
 int coll_admin_query(struct coll_admin *admin, const char *group, unsigned int timeout_ms,

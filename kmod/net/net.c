@@ -155,7 +155,7 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 		if (!net->rdma)
 			return -EOPNOTSUPP;
 	}
-	/* The control runner accepts nothing before all listeners stand: if one fails, all are closed. */
+	/* Nothing is accepted before all listeners stand, because if one fails, all are closed. */
 	coll_runner_acquire(net->control);
 	/* TCP has chosen a port, and the same one of RDMA may be in use. */
 	do {

@@ -102,7 +102,7 @@ TEST_F(two_ranks, objects)
 	EXPECT_EQ(0, run("collectivectl show %s", self->name));
 	EXPECT_TRUE(printed("SLOW-PERCENT") && printed("INFLIGHT"));
 	EXPECT_EQ(0, run("collectivectl -j show %s | jq -s -e '%s'", self->name,
-			 "(map(.groups // empty) + map(.members // empty)) | map(length) == [1, 2]"));
+			 "map(.groups // empty) + map(.members // empty) | map(length) == [1, 2]"));
 	EXPECT_EQ(0, run("collectivectl -j feature | jq -e '%s'",
 			 ".features[] | select(.feature == \"ranks-max\") | .value == \"1024\""));
 	EXPECT_EQ(0, run("collectivectl -d record show"));
@@ -340,7 +340,7 @@ TEST_F(two_ranks, timeline)
 	EXPECT_EQ(0, run("collectivectl record merge /tmp/1.json /tmp/1.json"));
 	EXPECT_TRUE(printed("HOST") && printed("far"));
 	EXPECT_EQ(0, run("collectivectl -j record merge /tmp/0.json /tmp/1.json | jq -e '%s'",
-			 "[.records[] | select(.event == \"submit\").host] | unique | length == 2"));
+			 "[.records[] | select(.event == \"submit\").host] | unique[1]"));
 	EXPECT_EQ(2, run("echo '{}' >/tmp/2.json; collectivectl record merge /tmp/2.json 2>&1"));
 	EXPECT_TRUE(printed("/tmp/2.json: not records"));
 	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));

@@ -418,8 +418,8 @@ static bool power_of_two(unsigned int n)
 }
 
 /*
- * A rank has links to the ranks at the distances of matching, and of the signals of a barrier: 1, 2,
- * 4 and 8, on both sides.  What it only reads of a rank takes no link.
+ * A rank has links to the ranks at the distances of matching, and of the signals of a barrier: 1,
+ * 2, 4 and 8, on both sides.  What it only reads of a rank takes no link.
  */
 static int rank_few_links(struct rank *r)
 {

@@ -6,8 +6,9 @@
  *	collectives [SEED [BATCHES [all [emulated]]]]
  *
  * What an MPI library does wrong itself is called with "all" only, if all calls are taken: Open
- * MPI's nonblocking alltoallv in place is wrong for large blocks.  With "emulated" MPI_C_BOOL is left out: on QEMU's emulated CPU, Open MPI's own logical
- * reductions of bytes have wrong bytes now and then.
+ * MPI's nonblocking alltoallv in place is wrong for large blocks.  With "emulated" MPI_C_BOOL is
+ * left out: on QEMU's emulated CPU, Open MPI's own logical reductions of bytes have wrong bytes now
+ * and then.
  *
  * What ranks must agree on comes from a sequence that they share, the rest from one of their own.
  * Each function comes in each form once in a cycle of calls; those of the first cycle, on
@@ -328,7 +329,7 @@ static void shape(const struct call *call, int *sends, int *recvs, int *send_ite
 
 static void make_areas(struct call *call)
 {
-	/* MPICH's own allgatherv fails if the types of ranks differ, though their signatures match. */
+	/* MPICH's own allgatherv fails if types differ, though their signatures match. */
 	const int kinds = call->reducible || (!*XN && !all_forms) ? 1 : 4;
 	const int derived = random_next(&call->own, kinds);
 	const int derived_too = random_next(&call->own, kinds);

@@ -93,7 +93,9 @@ static int by_operation_and_time(const void *a, const void *b)
 	const struct entry *x = (*(struct slice **)a)->submit, *y = (*(struct slice **)b)->submit;
 	int order = entry_by_operation(x, y);
 
-	return order ? order : (x->realtime_ns > y->realtime_ns) - (x->realtime_ns < y->realtime_ns);
+	if (order)
+		return order;
+	return (x->realtime_ns > y->realtime_ns) - (x->realtime_ns < y->realtime_ns);
 }
 
 /* A use of a key is a new operation once the one before is done. */
