@@ -426,12 +426,15 @@ void cm_task_wait(const struct cm_task *task)
 
 int cm_task_run(struct cm_task *task)
 {
-	int err = cm_task_pack(task);
+	int err = cm_task_pack(task), refused;
 
 	task->result = err;
 	while (!err) {
-		task->result = submit(task, uses_ring(task));
-		if (!task->result)
+		refused = submit(task, uses_ring(task));
+		/* Once it is accepted, any thread may have completed it, and set the result. */
+		if (refused)
+			task->result = refused;
+		else
 			wait_for(task);
 		if (!retries(task, task->result))
 			break;

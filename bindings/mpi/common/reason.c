@@ -53,6 +53,12 @@ static size_t call_bytes(const struct cm_group *group, const struct cm_call *cal
 		if (group->rank == call->root)
 			buffer = &call->send;
 		break;
+	case CM_ALLGATHER:
+	case CM_ALLTOALL:
+		/* What the other ranks expect of this one, also if it expects something else. */
+		if (call->send.addr != MPI_IN_PLACE)
+			buffer = &call->send;
+		break;
 	default:
 		break;
 	}

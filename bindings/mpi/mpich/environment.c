@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "common/settings.h"
 #include "mpich.h"
@@ -10,10 +11,16 @@
 #define PREFIX	"COLL_MPI_"
 
 static bool stats;
+static bool alias_check = true;
 
 bool environment_stats(void)
 {
 	return stats;
+}
+
+bool environment_alias_check(void)
+{
+	return alias_check;
 }
 
 static const char *value_of(const char *variable)
@@ -54,6 +61,21 @@ static void limits(const char *variable, size_t *limits)
 		not_understood(variable, text);
 }
 
+/* A truth value of MPICH's own; MPICH, too, leaves it as it is for another word. */
+static void mpich_truth(const char *variable, bool *value)
+{
+	static const char *const words[][2] = {
+		{ "0", "1" }, { "no", "yes" }, { "false", "true" }, { "off", "on" },
+	};
+	const char *text = value_of(variable);
+	size_t i, truth;
+
+	for (i = 0; text && i < sizeof(words) / sizeof(*words); i++)
+		for (truth = 0; truth < 2; truth++)
+			if (!strcasecmp(text, words[i][truth]))
+				*value = truth;
+}
+
 void environment_read(void)
 {
 	struct cm_settings *s = &cm_settings;
@@ -73,4 +95,8 @@ void environment_read(void)
 	s->memory_mib = number(PREFIX "MEMORY_MIB", s->memory_mib);
 	s->verbose = number(PREFIX "VERBOSE", s->verbose);
 	stats = number(PREFIX "STATS", false);
+	/* In the order in which MPICH reads them. */
+	mpich_truth("MPICH_COLL_ALIAS_CHECK", &alias_check);
+	mpich_truth("MPIR_PARAM_COLL_ALIAS_CHECK", &alias_check);
+	mpich_truth("MPIR_CVAR_COLL_ALIAS_CHECK", &alias_check);
 }

@@ -90,6 +90,9 @@ void poll_mpi(void);
 /** environment_read - read the settings */
 void environment_read(void);
 
+/** environment_alias_check - does MPICH refuse buffers that are one? */
+bool environment_alias_check(void);
+
 /** environment_stats - are counters to be printed at the end? */
 bool environment_stats(void);
 

@@ -57,6 +57,16 @@ static bool valid_buffer(const struct cm_buffer *buffer, int blocks)
 	       !cm_type_size(buffer->type) || has_addresses(buffer->type);
 }
 
+static bool has_elements(const struct cm_buffer *buffer, int blocks)
+{
+	int i;
+
+	for (i = 0; i < (buffer->counts ? blocks : 1); i++)
+		if (cm_buffer_count(buffer, i))
+			return true;
+	return false;
+}
+
 /* Only these are used on this rank. */
 static bool uses_send(const struct cm_group *group, const struct cm_call *call)
 {
@@ -94,7 +104,8 @@ static bool aliased(const struct cm_group *group, const struct cm_call *call)
 {
 	const struct cm_buffer *send = &call->send, *recv = &call->recv;
 
-	if (send->addr == MPI_IN_PLACE || recv->addr == MPI_IN_PLACE ||
+	if (!environment_alias_check() ||
+	    send->addr == MPI_IN_PLACE || recv->addr == MPI_IN_PLACE ||
 	    !uses_send(group, call) || !uses_recv(group, call))
 		return false;
 	switch (call->function) {
@@ -115,7 +126,21 @@ static bool aliased(const struct cm_group *group, const struct cm_call *call)
 	case CM_BCAST:
 		return false;
 	default:
-		return send->addr == recv->addr && cm_buffer_count(recv, group->rank);
+		return send->addr == recv->addr && has_elements(recv, group->size);
+	}
+}
+
+/* MPICH refuses to receive in place, but for a block of a scatter. */
+static bool receives_in_place(const struct cm_group *group, const struct cm_call *call)
+{
+	switch (call->function) {
+	case CM_BCAST:
+	case CM_SCATTER:
+	case CM_SCATTERV:
+		return false;
+	default:
+		return uses_recv(group, call) && call->recv.addr == MPI_IN_PLACE &&
+		       has_elements(&call->recv, group->size);
 	}
 }
 
@@ -126,5 +151,5 @@ bool call_valid(const struct cm_group *group, const struct cm_call *call)
 	return call->root >= 0 && call->root < group->size && has_counts(group, call) &&
 	       (!uses_send(group, call) || valid_buffer(&call->send, group->size)) &&
 	       (!uses_recv(group, call) || valid_buffer(&call->recv, group->size)) &&
-	       !aliased(group, call);
+	       !receives_in_place(group, call) && !aliased(group, call);
 }
