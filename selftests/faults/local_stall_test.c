@@ -196,10 +196,12 @@ static void times_period(struct period *period, u32 factor)
 	}
 }
 
-/* The number of the last operation, once the causer cancels one. */
+/* The number of the last operation, once the causer cancels one; 0 in shared memory before. */
 static __u64 last_number(struct rank *r)
 {
-	return __atomic_load_n(&r->shared->value[VALUE_LAST], __ATOMIC_SEQ_CST);
+	const __u64 last = __atomic_load_n(&r->shared->value[VALUE_LAST], __ATOMIC_SEQ_CST);
+
+	return last ? last : ~0ULL;
 }
 
 static int request_cancel(struct rank *r, __u64 request)
@@ -339,7 +341,6 @@ static int stall_run(struct cgroup *cgroup, enum stall stall, const struct stall
 	int bad = 0, i;
 
 	CHECK_EQ(0, group_start(&group, &config, rank_stalled, (void *)s));
-	group.shared->value[VALUE_LAST] = ~0ULL;
 	bad |= !flag_wait(group.shared, FLAG_BUSY, RANKS, 30000);
 	usleep(after_us);
 	bad |= victim_stall(cgroup, stall, group.pid[s->victim]);
