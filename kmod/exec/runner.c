@@ -149,6 +149,16 @@ bool coll_runner_try_acquire(struct coll_runner *runner)
 	       atomic_cmpxchg(&runner->state, RUNNER_IDLE, RUNNER_OWNED) == RUNNER_IDLE;
 }
 
+/*
+ * Wait for the owner.  It may be a thread or a work item that this thread has preempted.  If this
+ * thread is a real-time thread, such an owner continues only while this thread sleeps.
+ */
+static void runner_wait_for_owner(struct coll_runner *runner)
+{
+	if (!flush_work(&runner->work))
+		usleep_range(50, 200);
+}
+
 /**
  * coll_runner_acquire() - own a runner until coll_runner_release(), once its owner has ended
  * @runner: the runner
@@ -157,10 +167,8 @@ bool coll_runner_try_acquire(struct coll_runner *runner)
  */
 void coll_runner_acquire(struct coll_runner *runner)
 {
-	/* See coll_runner_stop(). */
 	while (!coll_runner_try_acquire(runner))
-		if (!flush_work(&runner->work))
-			usleep_range(50, 200);
+		runner_wait_for_owner(runner);
 }
 
 /**
@@ -272,13 +280,8 @@ void coll_runner_stop_redirect(struct coll_runner *runner)
 void coll_runner_stop(struct coll_runner *runner)
 {
 	WRITE_ONCE(runner->stopping, true);
-	/*
-	 * The owner may be a thread or a work item that this thread has preempted.  If this thread
-	 * is a real-time thread, such an owner continues only while this thread sleeps.
-	 */
 	while (!runner_claim(runner))
-		if (!flush_work(&runner->work))
-			usleep_range(50, 200);
+		runner_wait_for_owner(runner);
 }
 
 /**
