@@ -112,10 +112,9 @@ static bool link_begun(const struct coll_link *link)
 static int link_choose_transport(struct coll_link *link, const struct sockaddr_storage *addr)
 {
 	struct coll_net *net = link->net;
-	bool wished = net->wish == COLLECTIVE_TRANSPORT_LOCAL ||
-		      net->wish == COLLECTIVE_TRANSPORT_AUTO;
 	bool local = net->id->reads ||
-		     (wished && coll_local_hub_has(net->hub, link->peer, addr));
+		     (coll_net_wishes_local(net) &&
+		      coll_local_hub_has(net->hub, link->peer, addr));
 
 	if (!local && net->wish == COLLECTIVE_TRANSPORT_LOCAL) {
 		coll_fail_report(net->fail, &(struct coll_reason) {

@@ -112,7 +112,7 @@ static int listen_as_wished(struct coll_net *net, struct sockaddr_storage *addr)
 		return err;
 	if (net->wish == COLLECTIVE_TRANSPORT_RDMA)
 		err = listen_rdma(net, addr);
-	else if (net->wish != COLLECTIVE_TRANSPORT_TCP)
+	else if (coll_net_wishes_local(net))
 		err = listen_local(net, addr);
 	if (err)
 		coll_net_close_listener(net);
@@ -145,8 +145,6 @@ static bool port_is_any(const struct sockaddr_storage *addr)
  */
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 {
-	bool hidden = net->wish == COLLECTIVE_TRANSPORT_TCP ||
-		      net->wish == COLLECTIVE_TRANSPORT_RDMA;
 	struct sockaddr_storage wanted = *addr;
 	int tries = LISTEN_TRIES, err;
 
@@ -164,7 +162,7 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 	} while (err == -EADDRINUSE && port_is_any(&wanted) && --tries);
 	if (err)
 		put_rdma(net);
-	else if (hidden)
+	else if (!coll_net_wishes_local(net))
 		coll_local_hub_forget(net->hub, net->id->rank);
 	coll_runner_release(net->control);
 	return err;

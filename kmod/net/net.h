@@ -140,6 +140,12 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 bool coll_net_has_leases(const struct coll_net *net);
 void coll_net_shrink(struct coll_net *net);
 int coll_net_reserve(struct coll_net *net, u32 ops);
+/* Does a rank wish links from memory to memory, where they can be? */
+static inline bool coll_net_wishes_local(const struct coll_net *net)
+{
+	return net->wish == COLLECTIVE_TRANSPORT_LOCAL || net->wish == COLLECTIVE_TRANSPORT_AUTO;
+}
+
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
 bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport);
