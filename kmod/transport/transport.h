@@ -124,6 +124,20 @@ static inline void coll_endpoint_recv_idle(struct coll_endpoint *ep)
 		ep->ops->recv_idle(ep);
 }
 
+/*
+ * Hand over bytes that are no reference.  Return: number of bytes consumed, or a negative errno,
+ * which is kept in @error, too.
+ */
+static inline int coll_endpoint_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
+{
+	int n = ep->ops->recv(ep, ptr, len);
+
+	coll_endpoint_recv_done(ep);
+	if (n < 0)
+		ep->error = n;
+	return n;
+}
+
 /**
  * struct coll_endpoint_info - what an administrator may see of a connection
  * @local: address of this end

@@ -96,12 +96,9 @@ static u32 receive_bytes(struct coll_endpoint *ep, u32 budget, bool *tell)
 	int n;
 
 	ptr = coll_pipe_bytes(pipe, &len);
-	n = ep->ops->recv(ep, ptr, min(len, budget));
-	coll_endpoint_recv_done(ep);
-	if (n < 0) {
-		ep->error = n;
+	n = coll_endpoint_recv(ep, ptr, min(len, budget));
+	if (n < 0)
 		return 0;
-	}
 	*tell |= coll_pipe_consume(pipe, n);
 	return n;
 }
@@ -181,10 +178,7 @@ static u32 receive_rest(struct coll_endpoint *ep, u32 budget)
 
 		if (!len)
 			break;
-		n = ep->ops->recv(ep, ptr, min(len, budget - done));
-		coll_endpoint_recv_done(ep);
-		if (n < 0)
-			ep->error = n;
+		n = coll_endpoint_recv(ep, ptr, min(len, budget - done));
 		if (n <= 0)
 			break;
 		coll_pipe_consume_rest(pipe, n);

@@ -29,11 +29,8 @@ static u32 hand_over(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u32 
 		const u8 *bytes = coll_rdma_slot(&conn->rx_slots, conn->rx_ready[i].slot) +
 				  sizeof(struct coll_rdma_head) + conn->rx_done;
 		u32 len = conn->rx_ready[i].len - sizeof(struct coll_rdma_head) - conn->rx_done;
-		int n = ep->ops->recv(ep, bytes, min(len, budget - done));
+		int n = coll_endpoint_recv(ep, bytes, min(len, budget - done));
 
-		coll_endpoint_recv_done(ep);
-		if (n < 0)
-			ep->error = n;
 		*left = n <= 0;
 		if (n <= 0)
 			break;

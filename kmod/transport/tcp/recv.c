@@ -19,11 +19,8 @@ static u32 receive_bytes(struct coll_endpoint *ep, const u8 *ptr, u32 len)
 
 	/* recv() bounds the work of this loop; a control frame is 48 bytes. */
 	while (done < len) {
-		int n = ep->ops->recv(ep, ptr + done, len - done);
+		int n = coll_endpoint_recv(ep, ptr + done, len - done);
 
-		coll_endpoint_recv_done(ep);
-		if (n < 0)
-			ep->error = n;
 		if (n <= 0)
 			break;
 		done += n;
