@@ -199,7 +199,7 @@ TEST_F(two_ranks, charged)
 	struct seen seen;
 
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
-	before = member_value(self->name, 0, "memory_bytes");
+	before = member_memory(self->name, 0);
 	ASSERT_EQ(0, ask(self->name, &seen));
 	after = member_value(self->name, 0, "memory_bytes");
 	EXPECT_LT(before, after);

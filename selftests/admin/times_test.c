@@ -267,7 +267,7 @@ TEST_F(two_ranks, tables)
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	ASSERT_EQ(0, get_times(self->name, COLLECTIVE_BARRIER, &times));
 	EXPECT_FALSE(times.rank[0].known);
-	before = member_value(self->name, 0, "memory_bytes");
+	before = member_memory(self->name, 0);
 	for (i = 0; i < 3; i++) {
 		ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 		ASSERT_EQ(0, member_barrier(self->fd[1]));

@@ -553,6 +553,30 @@ long long member_value(const char *name, unsigned int rank, const char *file)
 	return number_in(path, "");
 }
 
+/*
+ * The bytes charged for a member that is connected and has no call in progress, once they have
+ * stayed the same for 300 ms.  A member whose links are all local closes its listener after
+ * CONNECT has returned, and its charge falls then.
+ * Return: the bytes, or -ETIMEDOUT.
+ */
+long long member_memory(const char *name, unsigned int rank)
+{
+	const __u64 end = now_ms() + 20000;
+	long long bytes = -1, seen;
+	__u64 since = 0;
+
+	while (now_ms() < end) {
+		seen = member_value(name, rank, "memory_bytes");
+		if (seen != bytes)
+			since = now_ms();
+		else if (now_ms() - since >= 300)
+			return bytes;
+		bytes = seen;
+		sleep_ms(10);
+	}
+	return -ETIMEDOUT;
+}
+
 /* Read a file of sysfs or procfs. Return: 0, -ENODATA if it is empty, or another negative errno. */
 int file_get(const char *path, char *text, size_t size)
 {

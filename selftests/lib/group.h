@@ -199,6 +199,7 @@ long long rank_value(const struct rank *r, const char *file);
 long long group_value(const struct rank *r, const char *file);
 /* Return: the number in sysfs file @file of rank @rank of group @name, or a negative errno. */
 long long member_value(const char *name, unsigned int rank, const char *file);
+long long member_memory(const char *name, unsigned int rank);
 int file_get(const char *path, char *text, size_t size);
 int file_set(const char *path, const char *text);
 int member_set(const char *name, unsigned int rank, const char *file, const char *text);
