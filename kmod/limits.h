@@ -49,6 +49,12 @@
 #define COLL_DEFAULT_CONNECT_MS		60000
 #define COLL_DEFAULT_HEARTBEAT_MS	1000
 
+/*
+ * Time for the connections of a link by RDMA that may be made by TCP instead, ms.  A request that
+ * is lost is sent again after 4.3 s.
+ */
+#define COLL_TRY_MS			5000U
+
 /* An operation is slow after this part of the time to its deadline, percent. */
 #define COLL_DEFAULT_SLOW_PERCENT	50
 

@@ -128,6 +128,22 @@ static const char * const link_changes[] = {
 	[COLLECTIVE_LINK_CHANGE_DOWN]	= "down",
 };
 
+static const char * const link_choices[] = {
+	[COLLECTIVE_LINK_CHOICE_WISHED]		= "wished",
+	[COLLECTIVE_LINK_CHOICE_CALLED]		= "called",
+	[COLLECTIVE_LINK_CHOICE_SAME_KERNEL]	= "same-kernel",
+	[COLLECTIVE_LINK_CHOICE_OFFERED]	= "offered",
+	[COLLECTIVE_LINK_CHOICE_NOT_LOADED]	= "not-loaded",
+	[COLLECTIVE_LINK_CHOICE_NO_DEVICE]	= "no-device",
+	[COLLECTIVE_LINK_CHOICE_IWARP]		= "iwarp",
+	[COLLECTIVE_LINK_CHOICE_PORT_TAKEN]	= "port-taken",
+	[COLLECTIVE_LINK_CHOICE_NOT_OFFERED]	= "not-offered",
+	[COLLECTIVE_LINK_CHOICE_NO_ROUTE]	= "no-route",
+	[COLLECTIVE_LINK_CHOICE_REFUSED]	= "refused",
+	[COLLECTIVE_LINK_CHOICE_NO_ANSWER]	= "no-answer",
+	[COLLECTIVE_LINK_CHOICE_DEVICE_FAILED]	= "device-failed",
+};
+
 static const char * const event_kinds[] = {
 	[COLLECTIVE_EVENT_KIND_JOINED]		= "joined",
 	[COLLECTIVE_EVENT_KIND_UP]		= "up",
@@ -156,6 +172,7 @@ static const struct {
 	[COLL_ADMIN_RECORD_KIND]	= TABLE(record_kinds),
 	[COLL_ADMIN_LINK_CHANGE]	= TABLE(link_changes),
 	[COLL_ADMIN_EVENT_KIND]		= TABLE(event_kinds),
+	[COLL_ADMIN_LINK_CHOICE]	= TABLE(link_choices),
 };
 
 const char *coll_admin_name(enum coll_admin_names names, unsigned int value)

@@ -172,6 +172,7 @@ static int take_link(struct nlattr **attrs, void *ctx)
 		.rank = rank_of(attrs),
 		.peer = attr_u32(attrs[COLLECTIVE_A_LINK_PEER], 0),
 		.transport = attr_u32(attrs[COLLECTIVE_A_LINK_TRANSPORT], COLL_ADMIN_NONE),
+		.choice = attr_u32(attrs[COLLECTIVE_A_LINK_CHOICE], COLL_ADMIN_NONE),
 		.open = attr_u32(attrs[COLLECTIVE_A_LINK_OPEN], 0),
 		.peer_left = attrs[COLLECTIVE_A_LINK_PEER_LEFT],
 		.peer_fenced = attrs[COLLECTIVE_A_LINK_PEER_FENCED],

@@ -84,13 +84,23 @@ static int connect_links(struct coll_member *member)
 	struct coll_link *link;
 	int err = 0;
 
+	mutex_lock(&member->net.link_mutex);
 	coll_for_each_link(link, &member->net) {
 		if (link->required)
 			err = coll_link_connect(link);
 		if (err)
-			return err;
+			break;
 	}
-	return 0;
+	mutex_unlock(&member->net.link_mutex);
+	return err;
+}
+
+/* Half of the time of CONNECT at most is left to RDMA where TCP would do. */
+static u64 connect_try_ns(u32 timeout_ms)
+{
+	u32 ms = timeout_ms ? timeout_ms : COLL_DEFAULT_CONNECT_MS;
+
+	return min(ms / 2, COLL_TRY_MS) * (u64)NSEC_PER_MSEC;
 }
 
 /* Memory and ports may be available a moment later. */
@@ -189,6 +199,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		err = connect_learn(member, peers);
 		if (err)
 			return err;
+		member->net.try_ns = connect_try_ns(timeout_ms);
 		if (timeout_ms != U32_MAX)
 			member->connect_deadline = connect_deadline(timeout_ms);
 		spin_lock(&member->fail.lock);

@@ -234,6 +234,7 @@ static void join_forget(struct coll_member *member)
 	member->net.secured = false;
 	member->net.wish = 0;
 	member->net.hub = NULL;
+	member->net.ns = NULL;
 	member->owner.mm = NULL;
 	member->owner.pid = 0;
 }
@@ -278,6 +279,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	if (err)
 		goto lanes;
 	member->net.hub = &member->group->hub;
+	member->net.ns = member->group->net;
 	err = coll_exit_watch_begin(member);
 	if (err)
 		goto group;

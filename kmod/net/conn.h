@@ -34,6 +34,7 @@ enum coll_conn_state {
  * @kind: enum coll_conn_kind
  * @lane: index of the lane of a data connection
  * @outgoing: true if this rank has made the connection
+ * @stands: true if it counts in coll_link.nr_standing
  * @peer: rank of the peer, once known
  * @events: bit (1 << enum coll_event) [a]
  * @created_ns: time at which it was made, ns
@@ -62,6 +63,7 @@ struct coll_conn {
 	u8 kind;
 	u8 lane;
 	bool outgoing;
+	bool stands;
 	u32 peer;
 	unsigned long events;
 	u64 created_ns;
@@ -91,6 +93,10 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 		      const struct sockaddr_storage *addr);
 void coll_conn_accept(struct coll_net *net);
 void coll_conn_handshake(struct coll_conn *conn, u64 now);
+void coll_conn_drop_outgoing(struct coll_link *link);
+
+/* choice.c */
+bool coll_conn_may_begin(struct coll_conn *conn, u64 now);
 
 /* auth.c */
 int coll_auth_answer(const struct coll_net *net, const u8 *call, u8 *answer);

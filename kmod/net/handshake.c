@@ -102,6 +102,7 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->kind = kind;
 	conn->lane = lane;
 	conn->state = COLL_CONN_CONNECTING;
+	conn->ep.ns = net->ns;
 	conn->ep.hub = net->hub;
 	conn->ep.rank = link->peer;
 	conn->ep.bulk = kind == COLL_CONN_DATA;
@@ -243,7 +244,7 @@ static int claim_link_slot(struct coll_conn *conn)
 	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
 		return -EBUSY;
 	conn->link = link;
-	link->transport = conn->ep.transport;
+	coll_link_called(link, conn->ep.transport);
 	return 0;
 }
 
@@ -422,14 +423,14 @@ static int conn_admit(struct coll_conn *conn)
 	return coll_link_attach_conn(conn->link, conn);
 }
 
-/* Why a connection that this rank has made could not be opened. */
-static struct coll_reason conn_reason(const struct coll_conn *conn, int err)
+/* Why a connection that this rank has made, or would have, could not be opened. */
+static struct coll_reason link_reason(const struct coll_link *link, int err)
 {
 	struct coll_reason reason = {
 		.kind = COLLECTIVE_REASON_RESET,
 		.error = ECONNRESET,
-		.rank_a = conn->peer,
-		.rank_b = conn->net->id->rank,
+		.rank_a = link->peer,
+		.rank_b = link->net->id->rank,
 	};
 
 	switch (err) {
@@ -456,27 +457,43 @@ static struct coll_reason conn_reason(const struct coll_conn *conn, int err)
  * a peer that has done its part and has left is not reachable either.  Another group may listen
  * on the peer's port by then and refuse the call, so a refusal is no breach of the protocol.
  */
-static void conn_refused(struct coll_conn *conn, int err)
+static void link_refused(struct coll_link *link, u32 bit, int err)
 {
-	struct coll_reason reason = conn_reason(conn, err);
-	struct coll_net *net = conn->net;
-	struct coll_link *link = conn->link;
+	struct coll_reason reason = link_reason(link, err);
+	struct coll_net *net = link->net;
 
 	if (reason.kind != COLLECTIVE_REASON_RESOURCES && err != -EOPNOTSUPP)
 		reason = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_RESET,
 			.error = ECONNRESET,
 			.rank_a = net->id->rank,
-			.rank_b = conn->peer,
+			.rank_b = link->peer,
 		};
 	if (!link->refused_mask)
 		link->why = reason;
 	/* @why before the bit: pairs with lane_unreachable(). */
 	smp_mb__before_atomic();
-	set_bit(conn->kind == COLL_CONN_CONTROL ? COLL_REFUSED_CONTROL : conn->lane,
-		&link->refused_mask);
+	set_bit(bit, &link->refused_mask);
 	WRITE_ONCE(net->any_refused, true);
 	net->ops->kick_lanes(net);
+}
+
+/**
+ * coll_link_failed() - a connection that this rank makes could not be opened
+ * @link: its link
+ * @bit: its bit of coll_link.refused_mask
+ * @err: negative errno
+ *
+ * Context: control runner.
+ */
+void coll_link_failed(struct coll_link *link, u32 bit, int err)
+{
+	struct coll_reason reason = link_reason(link, err);
+
+	if (link->required)
+		coll_fail_report(link->net->fail, &reason);
+	else
+		link_refused(link, bit, err);
 }
 
 static const char *reject_reason(int err)
@@ -523,8 +540,11 @@ static void count_rejected(struct coll_conn *conn, int err)
 void coll_conn_handshake(struct coll_conn *conn, u64 now)
 {
 	struct coll_net *net = conn->net;
-	int err = handshake_advance(conn);
+	int err;
 
+	if (conn->outgoing && !coll_conn_may_begin(conn, now))
+		return;
+	err = handshake_advance(conn);
 	if (err == -EAGAIN && (conn->outgoing || now < conn->created_ns + HANDSHAKE_NS))
 		return;
 
@@ -538,14 +558,31 @@ void coll_conn_handshake(struct coll_conn *conn, u64 now)
 			return;
 	}
 
-	if (conn->outgoing && !conn->link->required) {
-		conn_refused(conn, err);
-	} else if (conn->outgoing) {
-		struct coll_reason reason = conn_reason(conn, err);
-
-		coll_fail_report(net->fail, &reason);
-	} else {
+	if (conn->outgoing)
+		coll_link_failed(conn->link, conn->kind == COLL_CONN_CONTROL ?
+				 COLL_REFUSED_CONTROL : conn->lane, err);
+	else
 		count_rejected(conn, err);
-	}
 	coll_conn_free(conn, conn->outgoing);
+}
+
+/**
+ * coll_conn_drop_outgoing() - end the connections of a link that this rank makes
+ * @link: the link; no HELLO was sent on any of them
+ *
+ * Context: control runner, with @link_mutex; may sleep.
+ */
+void coll_conn_drop_outgoing(struct coll_link *link)
+{
+	struct coll_net *net = link->net;
+	struct coll_conn *conn, *next;
+
+	coll_net_take_new_conns(net);
+	list_for_each_entry_safe(conn, next, &net->handshakes, node) {
+		if (!conn->outgoing || conn->link != link)
+			continue;
+		list_del(&conn->node);
+		net->nr_handshakes--;
+		coll_conn_free(conn, true);
+	}
 }

@@ -14,7 +14,6 @@
 #include "net/link.h"
 #include "net/net.h"
 #include "trace/recorder.h"
-#include "transport/hub.h"
 
 /**
  * coll_link_get() - the link to a peer
@@ -102,31 +101,27 @@ static bool link_begun(const struct coll_link *link)
 	       READ_ONCE(link->nr_connecting) == 1 + link->net->id->nlanes;
 }
 
-/*
- * The calling rank decides for both.  A rank that asks for TCP or RDMA is in no hub.  Where all
- * ranks have been in the hub, one that is gone has closed its port, and any program may listen
- * there now: the local connection to it is reset, and nothing is sent by TCP.
+/**
+ * coll_link_begin() - begin the connections of a link that have not begun
+ * @link: the link; it has a transport if this rank makes its connections
  *
- * Return: 0 or -EOPNOTSUPP.
+ * Context: with @link_mutex; may sleep.
+ * Return: 0 or a negative errno; it may be called again, and continues with the connection that
+ * could not be begun.
  */
-static int link_choose_transport(struct coll_link *link, const struct sockaddr_storage *addr)
+int coll_link_begin(struct coll_link *link)
 {
-	struct coll_net *net = link->net;
-	bool local = net->id->reads ||
-		     (coll_net_wishes_local(net) &&
-		      coll_local_hub_has(net->hub, link->peer, addr));
+	const struct sockaddr_storage *addr = &link->net->peers[link->peer];
+	int err = 0;
 
-	if (!local && net->wish == COLLECTIVE_TRANSPORT_LOCAL) {
-		coll_fail_report(net->fail, &(struct coll_reason) {
-			.kind = COLLECTIVE_REASON_PROTOCOL,
-			.error = EOPNOTSUPP,
-			.rank_a = link->peer,
-			.rank_b = net->id->rank,
-		});
-		return -EOPNOTSUPP;
+	while (!err && !link_begun(link)) {
+		err = link->nr_connecting ?
+		      coll_conn_connect(link, COLL_CONN_DATA, link->nr_connecting - 1, addr) :
+		      coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
+		if (!err)
+			WRITE_ONCE(link->nr_connecting, link->nr_connecting + 1);
 	}
-	link->transport = net->rdma ?: local ? &coll_local : &coll_tcp;
-	return 0;
+	return err;
 }
 
 /**
@@ -136,24 +131,18 @@ static int link_choose_transport(struct coll_link *link, const struct sockaddr_s
  * If this fails without memory or without a port, it may be called again, and continues with the
  * connection that could not be begun.
  *
- * Context: the process that joined, with @link_mutex or before the group is up; may sleep.
+ * Context: the process that joined, with @link_mutex; may sleep.
  * Return: 0 or a negative errno.
  */
 int coll_link_connect(struct coll_link *link)
 {
-	const struct sockaddr_storage *addr = &link->net->peers[link->peer];
 	int err = 0;
 
 	if (!link->nr_connecting && !link_begun(link))
-		err = link_choose_transport(link, addr);
-	while (!err && !link_begun(link)) {
-		err = link->nr_connecting ?
-		      coll_conn_connect(link, COLL_CONN_DATA, link->nr_connecting - 1, addr) :
-		      coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
-		if (!err)
-			WRITE_ONCE(link->nr_connecting, link->nr_connecting + 1);
-	}
-	return err;
+		err = coll_link_choose(link, &link->net->peers[link->peer]);
+	if (!err)
+		err = coll_link_begin(link);
+	return err && coll_link_cannot(link, err) ? 0 : err;
 }
 
 /**

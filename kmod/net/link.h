@@ -6,6 +6,7 @@
 #include <linux/spinlock.h>
 
 #include <linux/collective.h>
+#include <linux/collective_netlink.h>
 
 #include "core/wire/wire.h"
 #include "fail/failure.h"
@@ -25,6 +26,12 @@ struct coll_conn;
  * @peer: rank of the peer [c]
  * @transport: of its connections; NULL: none has begun; set by this rank if it connects, else by
  *	the first connection that is accepted [a]
+ * @choice: enum collective_link_choice: why it is this transport [a]
+ * @tries: true while its connections are made by RDMA, and may be made by TCP instead; set under
+ *	@link_mutex before the first of them is made, cleared by the control runner [a]
+ * @tries_until: time of the end of that, ns; likewise
+ * @nr_standing: of these connections, how many are made [C]
+ * @try_error: negative errno for which they are going to be made by TCP [a]
  * @charged: bytes charged for it and @mailboxes; returned when it is freed [c]
  * @control: the control connection; set once [C] [a]
  * @required: true if CONNECT waits for it: the peer is a neighbour on the ring or in the rounds
@@ -61,6 +68,11 @@ struct coll_link {
 	struct coll_net *net;
 	u32 peer;
 	const struct coll_transport *transport;
+	u32 choice;
+	bool tries;
+	u64 tries_until;
+	u32 nr_standing;
+	int try_error;
 	u32 charged;
 	bool required;
 	u32 nr_connecting;
@@ -95,12 +107,21 @@ struct coll_link {
 /* link.c */
 int coll_link_new(struct coll_net *net, u32 peer, bool required);
 struct coll_link *coll_link_get(const struct coll_net *net, u32 peer);
+int coll_link_begin(struct coll_link *link);
 int coll_link_connect(struct coll_link *link);
 int coll_link_ensure(struct coll_net *net, u32 peer);
 int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn);
 void coll_link_run(struct coll_link *link);
 void coll_link_flush_until(struct coll_link *link, unsigned long until);
 void coll_link_free(struct coll_link *link, bool reset);
+
+/* choice.c */
+int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr);
+void coll_link_called(struct coll_link *link, const struct coll_transport *transport);
+bool coll_link_cannot(struct coll_link *link, int err);
+
+/* handshake.c */
+void coll_link_failed(struct coll_link *link, u32 bit, int err);
 
 /* link_tx.c */
 void coll_link_queue_frame(struct coll_link *link, const struct coll_control *control);

@@ -82,6 +82,7 @@ static int listen_tcp(struct coll_net *net, struct sockaddr_storage *addr)
 {
 	net->listener.ops = &listener_ops;
 	net->listener.charges = net->charges;
+	net->listener.ns = net->ns;
 	return coll_tcp.listen(&net->listener, addr);
 }
 
@@ -98,24 +99,14 @@ static int listen_local(struct coll_net *net, struct sockaddr_storage *addr)
 
 static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
 {
+	int err;
+
 	net->rdma_listener.ops = &rdma_listener_ops;
 	net->rdma_listener.charges = net->charges;
-	return net->rdma->listen(&net->rdma_listener, addr);
-}
-
-/* Listen by TCP, and with the same address and port by the transport that this rank wishes. */
-static int listen_as_wished(struct coll_net *net, struct sockaddr_storage *addr)
-{
-	int err = listen_tcp(net, addr);
-
-	if (err)
-		return err;
-	if (net->wish == COLLECTIVE_TRANSPORT_RDMA)
-		err = listen_rdma(net, addr);
-	else if (coll_net_wishes_local(net))
-		err = listen_local(net, addr);
-	if (err)
-		coll_net_close_listener(net);
+	net->rdma_listener.ns = net->ns;
+	err = net->rdma->listen(&net->rdma_listener, addr);
+	if (!err)
+		coll_addr_offer_rdma(addr);
 	return err;
 }
 
@@ -124,6 +115,68 @@ static void put_rdma(struct coll_net *net)
 	if (net->rdma)
 		coll_rdma_put(net->rdma);
 	net->rdma = NULL;
+}
+
+/* A rank that has chosen AUTO offers RDMA if it can, and is reached by TCP otherwise. */
+static int offer_rdma(struct coll_net *net, struct sockaddr_storage *addr, bool last)
+{
+	int err = listen_rdma(net, addr);
+
+	switch (err) {
+	case 0:
+	case -ENOMEM:
+	case -EDQUOT:
+		return err;
+	case -EADDRINUSE:
+		if (!last)
+			return err;
+		net->no_rdma = COLLECTIVE_LINK_CHOICE_PORT_TAKEN;
+		break;
+	case -EPROTONOSUPPORT:
+		net->no_rdma = COLLECTIVE_LINK_CHOICE_IWARP;
+		break;
+	default:
+		net->no_rdma = COLLECTIVE_LINK_CHOICE_NO_DEVICE;
+	}
+	put_rdma(net);
+	return 0;
+}
+
+/*
+ * Listen by TCP, and with the same address and port by the transports that this rank wishes.
+ * @last: -EADDRINUSE would not be tried with another port.
+ */
+static int listen_as_wished(struct coll_net *net, struct sockaddr_storage *addr, bool last)
+{
+	int err = listen_tcp(net, addr);
+
+	if (err)
+		return err;
+	if (net->wish == COLLECTIVE_TRANSPORT_RDMA)
+		err = listen_rdma(net, addr);
+	else if (net->rdma)
+		err = offer_rdma(net, addr, last);
+	/* The last one: coll_net_close_listener() does not close it. */
+	if (!err && coll_net_wishes_local(net))
+		err = listen_local(net, addr);
+	if (err)
+		coll_net_close_listener(net);
+	return err;
+}
+
+/* Get the transport that this rank may offer beside TCP.  Return: 0 or -EOPNOTSUPP. */
+static int get_rdma(struct coll_net *net)
+{
+	switch (net->wish) {
+	case COLLECTIVE_TRANSPORT_RDMA:
+		net->rdma = coll_rdma_get();
+		return net->rdma ? 0 : -EOPNOTSUPP;
+	case COLLECTIVE_TRANSPORT_AUTO:
+		net->rdma = coll_rdma_get_loaded();
+		net->no_rdma = COLLECTIVE_LINK_CHOICE_NOT_LOADED;
+		break;
+	}
+	return 0;
 }
 
 /* Is @addr one of any port? */
@@ -146,20 +199,18 @@ static bool port_is_any(const struct sockaddr_storage *addr)
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage wanted = *addr;
-	int tries = LISTEN_TRIES, err;
+	int tries = port_is_any(addr) ? LISTEN_TRIES : 1;
+	int err = get_rdma(net);
 
-	if (net->wish == COLLECTIVE_TRANSPORT_RDMA) {
-		net->rdma = coll_rdma_get();
-		if (!net->rdma)
-			return -EOPNOTSUPP;
-	}
+	if (err)
+		return err;
 	/* Nothing is accepted before all listeners stand, because if one fails, all are closed. */
 	coll_runner_acquire(net->control);
 	/* TCP has chosen a port, and the same one of RDMA may be in use. */
 	do {
 		*addr = wanted;
-		err = listen_as_wished(net, addr);
-	} while (err == -EADDRINUSE && port_is_any(&wanted) && --tries);
+		err = listen_as_wished(net, addr, tries == 1);
+	} while (err == -EADDRINUSE && --tries);
 	if (err)
 		put_rdma(net);
 	else if (!coll_net_wishes_local(net))
@@ -169,13 +220,15 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 }
 
 /**
- * coll_net_close_listener() - accept no connections by TCP
+ * coll_net_close_listener() - accept no connections of other kernels
  * @net: of the member
  *
  * Context: control runner, or the teardown; may sleep.
  */
 void coll_net_close_listener(struct coll_net *net)
 {
+	if (net->rdma_listener.transport)
+		net->rdma_listener.transport->close(&net->rdma_listener, false);
 	if (net->listener.transport)
 		net->listener.transport->close(&net->listener, false);
 }
@@ -214,7 +267,13 @@ void coll_net_try_up(struct coll_net *net)
 	spin_unlock(&fail->lock);
 }
 
-static void take_new_conns(struct coll_net *net)
+/**
+ * coll_net_take_new_conns() - begin the handshakes on connections that this rank has begun
+ * @net: of the member
+ *
+ * Context: control runner.
+ */
+void coll_net_take_new_conns(struct coll_net *net)
 {
 	struct coll_conn *conn;
 
@@ -239,10 +298,11 @@ void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 
 	if (test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat)
 		coll_conn_accept(net);
-	take_new_conns(net);
+	coll_net_take_new_conns(net);
 	/* At most COLL_HALF_OPEN_MAX and those that this rank has made; HELLOs are short. */
 	list_for_each_entry_safe(conn, next, &net->handshakes, node)
 		coll_conn_handshake(conn, now);
+	coll_net_fall_back(net);
 }
 
 /**
@@ -458,8 +518,6 @@ void coll_net_close(struct coll_net *net)
 
 	if (net->local_listener.transport)
 		net->local_listener.transport->close(&net->local_listener, false);
-	if (net->rdma_listener.transport)
-		net->rdma_listener.transport->close(&net->rdma_listener, false);
 	coll_net_close_listener(net);
 	list_splice_init(&net->new_conns, &net->handshakes);
 	list_for_each_entry_safe(conn, next, &net->handshakes, node) {

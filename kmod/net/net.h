@@ -28,6 +28,7 @@ struct coll_link;
 struct coll_local_hub;
 struct coll_net;
 struct cred;
+struct net;
 
 /**
  * struct coll_net_ops - what the rooms above do with connections and control frames
@@ -69,12 +70,17 @@ struct coll_net_ops {
  * @cred: credentials of the process that joined; connections are made with them [c]
  * @wish: enum collective_transport: which transports its links may use [c]
  * @hub: where ranks of this kernel are found [c]
+ * @ns: network namespace of the group [c]
  * @addr: address that @listener was bound to; names this rank [c]
  * @listener: accepts connections of lower ranks by TCP; closed once all ranks are known to be in
  *	@hub [C]
  * @local_listener: accepts those of lower ranks in this kernel; closed if @wish is TCP or RDMA [C]
- * @rdma: the transport, if @wish is RDMA: a reference to its module; else NULL [c]
- * @rdma_listener: accepts those of lower ranks by RDMA; closed if @wish is another one [C]
+ * @rdma: the transport, if this rank offers RDMA: a reference to its module; else NULL [c]
+ * @no_rdma: enum collective_link_choice: why it does not, if @wish is AUTO [c]
+ * @rdma_listener: accepts those of lower ranks by RDMA; closed if @rdma is NULL, or with
+ *	@listener [C]
+ * @try_ns: time in which connections by RDMA have to stand, if TCP would do; written by CONNECT [c]
+ * @falls_back: true if coll_link.try_error of some link may not be 0 [a]
  * @listener_events: of all listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
  * @nr_handshakes: entries of it [C]
@@ -107,11 +113,15 @@ struct coll_net {
 	const struct cred *cred;
 	u32 wish;
 	struct coll_local_hub *hub;
+	struct net *ns;
 	struct sockaddr_storage addr;
 	struct coll_endpoint listener;
 	struct coll_endpoint local_listener;
 	const struct coll_transport *rdma;
+	u32 no_rdma;
 	struct coll_endpoint rdma_listener;
+	u64 try_ns;
+	bool falls_back;
 	unsigned long listener_events;
 	struct list_head handshakes;
 	u32 nr_handshakes;
@@ -150,6 +160,7 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
 bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport);
 void coll_net_try_up(struct coll_net *net);
+void coll_net_take_new_conns(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
 void coll_net_make_room(struct coll_net *net);
 bool coll_net_run_links(struct coll_net *net);
@@ -159,6 +170,10 @@ void coll_net_send_leave(struct coll_net *net);
 void coll_net_close(struct coll_net *net);
 void coll_net_flush_until(struct coll_net *net, unsigned long until);
 void coll_net_free_links(struct coll_net *net, bool reset);
+
+/* choice.c */
+void coll_addr_offer_rdma(struct sockaddr_storage *addr);
+void coll_net_fall_back(struct coll_net *net);
 
 /**
  * coll_net_resume() - let the member tick again: it submits, fails or is called

@@ -106,8 +106,10 @@ static int put_link(struct coll_message *message, struct coll_link *link, u32 ra
 	queued = READ_ONCE(link->tx_ring.head) - READ_ONCE(link->tx_ring.tail);
 	err = nla_put_u32(skb, COLLECTIVE_A_LINK_RANK, rank) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_PEER, link->peer) ||
-	      (transport && nla_put_u32(skb, COLLECTIVE_A_LINK_TRANSPORT,
-					transport_number(transport))) ||
+	      (transport && (nla_put_u32(skb, COLLECTIVE_A_LINK_TRANSPORT,
+					 transport_number(transport)) ||
+			     nla_put_u32(skb, COLLECTIVE_A_LINK_CHOICE,
+					 READ_ONCE(link->choice)))) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_OPEN, READ_ONCE(link->nr_open)) ||
 	      (READ_ONCE(link->peer_left) && nla_put_flag(skb, COLLECTIVE_A_LINK_PEER_LEFT)) ||
 	      (READ_ONCE(link->peer_fenced) && nla_put_flag(skb, COLLECTIVE_A_LINK_PEER_FENCED)) ||

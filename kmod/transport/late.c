@@ -2,7 +2,7 @@
 /*
  * The transport of a module of its own: collective_rdma.ko, which needs the kernel's RDMA.
  *
- * The module registers its transport when it is loaded.  A member that wishes RDMA holds a
+ * The module registers its transport when it is loaded.  A member that listens by RDMA holds a
  * reference to the module from JOIN to the end of its links, so the module is not unloaded while
  * its code may run for a member.
  */
@@ -51,7 +51,13 @@ void coll_rdma_unregister(const struct coll_transport *transport)
 }
 EXPORT_SYMBOL_GPL(coll_rdma_unregister);
 
-static const struct coll_transport *rdma_try_get(void)
+/**
+ * coll_rdma_get_loaded() - use RDMA if its module is loaded
+ *
+ * Context: may sleep.
+ * Return: the transport, for coll_rdma_put(); or NULL.
+ */
+const struct coll_transport *coll_rdma_get_loaded(void)
 {
 	const struct coll_transport *transport;
 
@@ -73,13 +79,13 @@ static const struct coll_transport *rdma_try_get(void)
  */
 const struct coll_transport *coll_rdma_get(void)
 {
-	const struct coll_transport *transport = rdma_try_get();
+	const struct coll_transport *transport = coll_rdma_get_loaded();
 
 	if (transport)
 		return transport;
 	/* Whether it was loaded is seen next. */
 	request_module("collective_rdma");
-	return rdma_try_get();
+	return coll_rdma_get_loaded();
 }
 
 /**

@@ -23,6 +23,7 @@ struct coll_local_hub;
 struct coll_local_listener;
 struct coll_tcp_linger;
 struct module;
+struct net;
 struct sock;
 struct socket;
 
@@ -58,6 +59,7 @@ struct coll_endpoint_ops {
  * @charges: charges for its memory; set by the owner before it is opened
  * @charged: bytes charged; returned by close()
  * @error: negative errno of recv(), kept until the end of receive(); 0: none
+ * @ns: network namespace of the member; set by the owner before listen() and connect()
  * @hub: local: where peers are found; set by the owner before it is opened
  * @rank: local: rank of the listener; set likewise
  * @crowded: local: true if the pipe had no space for the latest frame
@@ -80,6 +82,7 @@ struct coll_endpoint {
 	struct coll_charges *charges;
 	u32 charged;
 	int error;
+	struct net *ns;
 
 	struct coll_local_hub *hub;
 	u32 rank;
@@ -161,9 +164,10 @@ struct coll_endpoint_info {
  * @by_reference: true if the peer reads payload that may be sent without a copy straight from the
  *	memory of this rank, as @consumed and @revoke say
  * @listen: make @ep a listener on @addr, which becomes the bound address.  Called in the context
- *	of the process that joins: its network namespace and credentials apply
+ *	of the process that joins: its credentials apply
  * @connect: begin to connect @ep to @addr, from the host address of @local (NULL: any).  Called
- *	in the context of the process that connects, with the credentials of the one that joined
+ *	with the credentials of the process that joined, in the context of the process that
+ *	connects, or by the control runner if another transport could not reach the peer
  * @accept: make @ep the next waiting connection of @listener.  Called with the credentials of
  *	the process that joined.  Returns -EAGAIN if no connection waits
  * @status: returns 0 if connected, -EINPROGRESS if not yet, or the errno of the failure
@@ -227,6 +231,7 @@ extern const struct coll_transport coll_local;
 int coll_rdma_register(const struct coll_transport *transport);
 void coll_rdma_unregister(const struct coll_transport *transport);
 const struct coll_transport *coll_rdma_get(void);
+const struct coll_transport *coll_rdma_get_loaded(void);
 void coll_rdma_put(const struct coll_transport *transport);
 bool coll_rdma_registered(void);
 

@@ -300,6 +300,8 @@ struct coll_admin_connection {
  * @queued_bytes: control frames that are not sent
  * @n: entries of @connection
  * @connection: the control connection first
+ * @choice: enum collective_link_choice: why it has this transport; COLL_ADMIN_NONE: it has none, or
+ *	the module does not say
  */
 struct coll_admin_link {
 	const char *group;
@@ -313,6 +315,7 @@ struct coll_admin_link {
 	unsigned int queued_bytes;
 	unsigned int n;
 	const struct coll_admin_connection *connection;
+	unsigned int choice;
 };
 
 /**
@@ -619,6 +622,7 @@ enum coll_admin_names {
 	COLL_ADMIN_RECORD_KIND,
 	COLL_ADMIN_LINK_CHANGE,
 	COLL_ADMIN_EVENT_KIND,
+	COLL_ADMIN_LINK_CHOICE,
 };
 
 /*

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/collective.h>
+
 #include "bootstrap/address.h"
 
 static const struct sockaddr_in *in4(const struct sockaddr_storage *addr)
@@ -44,6 +46,21 @@ void coll_address_set_port(struct sockaddr_storage *addr, unsigned int port)
 		((struct sockaddr_in6 *)addr)->sin6_port = htons(port);
 	else
 		((struct sockaddr_in *)addr)->sin_port = htons(port);
+}
+
+bool coll_address_offers_rdma(const struct sockaddr_storage *addr)
+{
+	uint32_t offers;
+
+	memcpy(&offers, (const char *)addr + COLLECTIVE_ADDR_OFFERS, sizeof(offers));
+	return offers == COLLECTIVE_OFFERS_RDMA;
+}
+
+void coll_address_offer_rdma(struct sockaddr_storage *addr)
+{
+	const uint32_t offers = COLLECTIVE_OFFERS_RDMA;
+
+	memcpy((char *)addr + COLLECTIVE_ADDR_OFFERS, &offers, sizeof(offers));
 }
 
 bool coll_address_is_loopback(const struct sockaddr_storage *addr)

@@ -16,6 +16,9 @@
 socklen_t coll_address_length(const struct sockaddr_storage *addr);
 unsigned int coll_address_port(const struct sockaddr_storage *addr);
 void coll_address_set_port(struct sockaddr_storage *addr, unsigned int port);
+/* Does the rank with this address offer RDMA?  That is kept behind the address proper. */
+bool coll_address_offers_rdma(const struct sockaddr_storage *addr);
+void coll_address_offer_rdma(struct sockaddr_storage *addr);
 bool coll_address_is_loopback(const struct sockaddr_storage *addr);
 bool coll_address_is_any(const struct sockaddr_storage *addr);
 bool coll_address_is_link_local(const struct sockaddr_storage *addr);

@@ -55,6 +55,7 @@ void bootstrap_write_entry(uint8_t *to, const struct sockaddr_storage *addr)
 
 	memset(to, 0, BOOTSTRAP_ENTRY_SIZE);
 	put16(to + 4, coll_rejoin_port_get(addr));
+	put16(to + 6, coll_address_offers_rdma(addr));
 	if (addr->ss_family == AF_INET6) {
 		to[0] = 6;
 		put16(to + 2, ntohs(in6->sin6_port));
@@ -230,6 +231,8 @@ int bootstrap_read_entry(const uint8_t *from, struct sockaddr_storage *addr)
 		return -EPROTO;
 	}
 	coll_rejoin_port_set(addr, get16(from + 4));
+	if (get16(from + 6) & 1)
+		coll_address_offer_rdma(addr);
 	return coll_address_is_any(addr) ? -EPROTO : 0;
 }
 

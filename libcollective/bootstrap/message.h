@@ -33,7 +33,8 @@
  *	TABLE	 0 entries, in the order of ranks
  *	FAIL	 0 errno u32  4 text, up to 500 bytes, no NUL
  *	entry	 0 family u8 (4 or 6)  1 0 u8  2 port u16
- *		 4 rejoin port u16 (rejoin_port.h; 0: none)  6 0 u16
+ *		 4 rejoin port u16 (rejoin_port.h; 0: none)
+ *		 6 offers u16, 1: RDMA (coll_address_offers_rdma(); 0 from older libraries)
  *		 8 address, 16 bytes (IPv4: the first 4)
  */
 #define BOOTSTRAP_VERSION	4

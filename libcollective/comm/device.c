@@ -93,6 +93,22 @@ close:
 	return err;
 }
 
+/* Why JOIN has failed. */
+static const char *join_error(const struct coll_settings *settings, int err)
+{
+	if (settings->transport != COLLECTIVE_TRANSPORT_RDMA)
+		return coll_strerror(err);
+	switch (err) {
+	case -EOPNOTSUPP:
+		return "the kernel has no module collective_rdma";
+	case -ENODEV:
+		return "no RDMA device has this address";
+	case -EPROTONOSUPPORT:
+		return "the RDMA device with this address is an iWARP one, which is not supported";
+	}
+	return coll_strerror(err);
+}
+
 int coll_device_join(int fd, const struct coll_settings *settings,
 		     struct sockaddr_storage *addr, struct coll_detail *detail)
 {
@@ -125,10 +141,9 @@ int coll_device_join(int fd, const struct coll_settings *settings,
 		return coll_fail(detail, err,
 				 "rank %d cannot join group %s on %s: %s",
 				 settings->rank, settings->name, local,
-				 coll_strerror(err));
-	memset(addr, 0, sizeof(*addr));
-	memcpy(addr, join.addr, join.addr_len < sizeof(*addr) ?
-	       join.addr_len : sizeof(*addr));
+				 join_error(settings, err));
+	/* With what the rank offers, which is behind the address proper. */
+	memcpy(addr, join.addr, sizeof(*addr));
 	if (!coll_address_length(addr) || !coll_address_port(addr))
 		return coll_fail(detail, -EPROTO,
 				 "the device returned no bound address");

@@ -313,6 +313,7 @@ enum {
 	LINK_RANK,
 	LINK_PEER,
 	LINK_TRANSPORT,
+	LINK_WHY,
 	LINK_LANE,
 	LINK_STATE,
 	LINK_OUTGOING,
@@ -337,6 +338,7 @@ static const struct column link_columns[] = {
 	[LINK_RANK]		= { .name = "RANK", .kind = COLUMN_NUMBER },
 	[LINK_PEER]		= { .name = "PEER", .kind = COLUMN_NUMBER },
 	[LINK_TRANSPORT]	= { .name = "TRANSPORT" },
+	[LINK_WHY]		= { .name = "WHY" },
 	[LINK_LANE]		= { .name = "LANE" },
 	[LINK_STATE]		= { .name = "STATE" },
 	[LINK_OUTGOING]		= { "OUTGOING", COLUMN_FLAG, true },
@@ -365,6 +367,9 @@ static void link_begin(struct table *table, const struct coll_admin_link *link)
 	if (link->transport != COLL_ADMIN_NONE)
 		table_text(table, LINK_TRANSPORT,
 			   coll_admin_name(COLL_ADMIN_TRANSPORT, link->transport));
+	if (link->choice != COLL_ADMIN_NONE)
+		table_text(table, LINK_WHY,
+			   coll_admin_name(COLL_ADMIN_LINK_CHOICE, link->choice));
 	table_number(table, LINK_OPEN, link->open);
 	table_flag(table, LINK_LEFT, link->peer_left);
 	table_flag(table, LINK_FENCED, link->peer_fenced);

@@ -38,6 +38,15 @@
 
 #define COLLECTIVE_NAME_MAX		32	/* characters of a group's name */
 #define COLLECTIVE_ADDR_SIZE		128	/* as struct sockaddr_storage */
+
+/*
+ * Offset in an address, behind struct sockaddr_in6 and two bytes that programs may use, of a __u32:
+ * what the rank offers beside TCP to ranks that have chosen AUTO.  Programs that pass on addresses
+ * without it have links by TCP.
+ */
+#define COLLECTIVE_ADDR_OFFERS		32
+#define COLLECTIVE_OFFERS_RDMA		0x616d6472U	/* any other value: nothing */
+
 #define COLLECTIVE_SECRET_SIZE		32
 #define COLLECTIVE_LANES_MAX		8
 #define COLLECTIVE_RANKS_MAX		1024
@@ -128,16 +137,20 @@ enum collective_reduction {
  * has chosen LOCAL or AUTO, and listens on the address that CONNECT names.
  *
  * - TCP: every link uses TCP.
- * - RDMA: every link uses RDMA, also between ranks of one kernel; all ranks choose it.  JOIN loads
- *   collective_rdma.ko, listens by RDMA on the port that it listens on by TCP, and fails with
- *   EOPNOTSUPP if there is no such module, or with ENODEV if no RDMA device has the address.  A
- *   rank that has chosen RDMA refuses other links: the group fails with EOPNOTSUPP.  A rank that
- *   has chosen another transport does not answer a call by RDMA: the group fails with ECONNRESET.
+ * - RDMA: every link uses RDMA, also between ranks of one kernel.  JOIN loads collective_rdma.ko,
+ *   listens by RDMA on the port that it listens on by TCP, and fails with EOPNOTSUPP if there is no
+ *   such module, with ENODEV if no RDMA device has the address, or with EPROTONOSUPPORT if that is
+ *   an iWARP device.  A rank that has chosen RDMA refuses other links: the group fails with
+ *   EOPNOTSUPP.  A rank that has chosen TCP or LOCAL, or AUTO and offers no RDMA, does not answer a
+ *   call by RDMA: the group fails with ECONNRESET.
  * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
  *   has chosen TCP or RDMA, the CONNECT of the lower rank, or its operation that needs the link,
  *   fails with EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names
  *   both ranks (COLLECTIVE_REASON_PROTOCOL).
- * - AUTO: LOCAL where the other rank is found, TCP elsewhere.  It does not select RDMA.
+ * - AUTO: LOCAL where the other rank is found.  Elsewhere RDMA if both ranks offer it, as their
+ *   addresses say (COLLECTIVE_ADDR_OFFERS), and if their devices connect within 5 s, or within half
+ *   of the time of CONNECT if that is less.  TCP otherwise.  A rank that has chosen AUTO offers RDMA
+ *   if collective_rdma.ko is loaded when it joins and an RDMA device, no iWARP one, has its address.
  */
 enum collective_transport {
 	COLLECTIVE_TRANSPORT_TCP,
@@ -247,6 +260,7 @@ enum collective_reason_kind {
  * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
  * ENODEV	JOIN with RDMA: no RDMA device of this network namespace has the address
+ * EPROTONOSUPPORT  JOIN with RDMA: the device that has the address is an iWARP one
  * ENOTTY	no such ioctl
  * EINTR	a signal arrived first, in any call.  If SUBMIT has started a request, its
  *		number is in @request; the same call again waits for it
@@ -330,7 +344,7 @@ struct collective_query {
  * @reserved: 0
  * @addr_len: in: bytes of @addr; out: bytes of the bound address
  * @addr: in: local address to listen on (AF_INET or AF_INET6; port 0: any port); out: the
- *	bound address
+ *	bound address, and behind it what the rank offers (COLLECTIVE_ADDR_OFFERS)
  * @algorithm: meaning of AUTO in this group, by enum collective_opcode: enum
  *	collective_algorithm.  A call for which that algorithm does not exist uses the
  *	usual AUTO.  Must be the same on every rank: otherwise operations fail with EBADMSG
@@ -339,7 +353,7 @@ struct collective_query {
  * rank), EEXIST (another group of this name), EACCES (its user or its secret is another one),
  * EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel memory, which grows with ranks and lanes),
  * ENFILE, EPERM, EINTR, and the errors of binding the address (EADDRINUSE, EADDRNOTAVAIL,
- * EACCES, EAFNOSUPPORT, ENODEV).
+ * EACCES, EAFNOSUPPORT, ENODEV, EPROTONOSUPPORT).
  */
 struct collective_join {
 	__u32 size;
@@ -365,7 +379,7 @@ struct collective_join {
  * @flags: 0
  * @peers: pointer to @npeers addresses of COLLECTIVE_ADDR_SIZE bytes each (struct
  *	sockaddr_storage), in the order of ranks, this rank's included; the same on every
- *	rank
+ *	rank.  What JOIN has said at COLLECTIVE_ADDR_OFFERS is passed on, or 0
  * @npeers: number of ranks of the group
  * @timeout_ms: time limit; 0: the default (60 s); ~0: none
  *

@@ -81,6 +81,47 @@ enum collective_link_change {
 };
 
 /**
+ * enum collective_link_choice
+ * @COLLECTIVE_LINK_CHOICE_WISHED: this rank has chosen the transport
+ * @COLLECTIVE_LINK_CHOICE_CALLED: the peer has chosen it
+ * @COLLECTIVE_LINK_CHOICE_SAME_KERNEL: local, because both ranks are in one
+ *   kernel
+ * @COLLECTIVE_LINK_CHOICE_OFFERED: RDMA, because both ranks offer it
+ * @COLLECTIVE_LINK_CHOICE_NOT_LOADED: TCP, because collective_rdma.ko is not
+ *   loaded
+ * @COLLECTIVE_LINK_CHOICE_NO_DEVICE: TCP, because no RDMA device has the
+ *   address of this rank
+ * @COLLECTIVE_LINK_CHOICE_IWARP: TCP, because the device with that address is
+ *   an iWARP one
+ * @COLLECTIVE_LINK_CHOICE_PORT_TAKEN: TCP, because the number of this rank's
+ *   port is in use by RDMA
+ * @COLLECTIVE_LINK_CHOICE_NOT_OFFERED: TCP, because the peer offers no RDMA
+ * @COLLECTIVE_LINK_CHOICE_NO_ROUTE: TCP, because the device does not know the
+ *   way to the peer
+ * @COLLECTIVE_LINK_CHOICE_REFUSED: TCP, because the peer's device has refused
+ *   a connection
+ * @COLLECTIVE_LINK_CHOICE_NO_ANSWER: TCP, because connections by RDMA did not
+ *   stand in time
+ * @COLLECTIVE_LINK_CHOICE_DEVICE_FAILED: TCP, because the device could not
+ *   make a connection
+ */
+enum collective_link_choice {
+	COLLECTIVE_LINK_CHOICE_WISHED,
+	COLLECTIVE_LINK_CHOICE_CALLED,
+	COLLECTIVE_LINK_CHOICE_SAME_KERNEL,
+	COLLECTIVE_LINK_CHOICE_OFFERED,
+	COLLECTIVE_LINK_CHOICE_NOT_LOADED,
+	COLLECTIVE_LINK_CHOICE_NO_DEVICE,
+	COLLECTIVE_LINK_CHOICE_IWARP,
+	COLLECTIVE_LINK_CHOICE_PORT_TAKEN,
+	COLLECTIVE_LINK_CHOICE_NOT_OFFERED,
+	COLLECTIVE_LINK_CHOICE_NO_ROUTE,
+	COLLECTIVE_LINK_CHOICE_REFUSED,
+	COLLECTIVE_LINK_CHOICE_NO_ANSWER,
+	COLLECTIVE_LINK_CHOICE_DEVICE_FAILED,
+};
+
+/**
  * enum collective_event_kind
  * @COLLECTIVE_EVENT_KIND_JOINED: a rank has joined the group
  * @COLLECTIVE_EVENT_KIND_UP: all required links of a rank are open
@@ -235,6 +276,7 @@ enum {
 	COLLECTIVE_A_LINK_MISSED_HEARTBEATS,
 	COLLECTIVE_A_LINK_QUEUED_BYTES,
 	COLLECTIVE_A_LINK_CONNECTION,
+	COLLECTIVE_A_LINK_CHOICE,
 
 	__COLLECTIVE_A_LINK_MAX,
 	COLLECTIVE_A_LINK_MAX = (__COLLECTIVE_A_LINK_MAX - 1)

@@ -9,8 +9,6 @@
  * A listener has the port number of the TCP listener, in the port space of RDMA.
  */
 #include <linux/in.h>
-#include <linux/nsproxy.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "mem/account.h"
@@ -72,8 +70,12 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
+		coll_rdma_conn_end(conn, -EHOSTUNREACH);
+		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
+		coll_rdma_conn_end(conn, -ETIMEDOUT);
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_REJECTED:
 		coll_rdma_conn_end(conn, -ECONNREFUSED);
 		break;
@@ -189,7 +191,7 @@ static void conn_drop(struct coll_rdma_conn *conn)
  * @addr: address with a port
  *
  * Return: 0 or a negative errno; -ENODEV: no RDMA device has the address, or it is 127.0.0.1, from
- * which the connection manager takes no calls.
+ * which the connection manager takes no calls; -EPROTONOSUPPORT: the device is an iWARP one.
  */
 int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 {
@@ -215,8 +217,7 @@ int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	INIT_WORK(&listener->work, listener_work);
 	listener->ep = ep;
 
-	id = rdma_create_id(current->nsproxy->net_ns, listener_handler, listener, RDMA_PS_TCP,
-			    IB_QPT_RC);
+	id = rdma_create_id(ep->ns, listener_handler, listener, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id)) {
 		err = PTR_ERR(id);
 		goto free;
@@ -228,6 +229,9 @@ int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	/* Once it has a device, that may go, and the work destroys the identifier. */
 	mutex_lock(&listener->mutex);
 	err = rdma_bind_addr(id, (struct sockaddr *)addr);
+	/* There is none yet if the address is that of all devices. */
+	if (!err && id->device)
+		err = coll_rdma_check_device(id->device, id->port_num);
 	if (!err)
 		err = rdma_listen(id, LISTEN_BACKLOG);
 	mutex_unlock(&listener->mutex);
@@ -348,7 +352,7 @@ int coll_rdma_connect(struct coll_endpoint *ep, const struct sockaddr_storage *a
 	err = coll_rdma_conn_prepare(conn);
 	if (err)
 		goto free;
-	id = rdma_create_id(current->nsproxy->net_ns, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(ep->ns, conn_handler, conn, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id)) {
 		err = PTR_ERR(id);
 		goto free;

@@ -285,6 +285,21 @@ static int conn_create_qp(struct coll_rdma_conn *conn)
 }
 
 /**
+ * coll_rdma_check_device() - can connections use a device?
+ * @device: the device
+ * @port: number of its port
+ *
+ * An iWARP device has no port space of its own: it would need the port of the TCP listener itself.
+ *
+ * Return: 0, or -EPROTONOSUPPORT: it is an iWARP device, or one of another kind.
+ */
+int coll_rdma_check_device(struct ib_device *device, u32 port)
+{
+	return rdma_protocol_roce(device, port) || rdma_protocol_ib(device, port) ?
+	       0 : -EPROTONOSUPPORT;
+}
+
+/**
  * coll_rdma_conn_setup() - make the queue pair, and post the receive slots
  * @conn: the connection, locked; its identifier has a device
  *
@@ -302,10 +317,9 @@ int coll_rdma_conn_setup(struct coll_rdma_conn *conn)
 	struct ib_cq *cq;
 	int err;
 
-	/* Soft-iWARP and other devices of its kind would need the TCP port themselves. */
-	if (!rdma_protocol_roce(device, conn->id->port_num) &&
-	    !rdma_protocol_ib(device, conn->id->port_num))
-		return -EOPNOTSUPP;
+	err = coll_rdma_check_device(device, conn->id->port_num);
+	if (err)
+		return err;
 	pd = ib_alloc_pd(device, 0);
 	if (IS_ERR(pd))
 		return PTR_ERR(pd);

@@ -239,6 +239,7 @@ struct coll_rdma_conn *coll_rdma_conn_new(struct rdma_cm_id *id);
 void coll_rdma_conn_free(struct coll_rdma_conn *conn);
 u32 coll_rdma_slots_bytes(bool bulk);
 int coll_rdma_conn_prepare(struct coll_rdma_conn *conn);
+int coll_rdma_check_device(struct ib_device *device, u32 port);
 int coll_rdma_conn_setup(struct coll_rdma_conn *conn);
 void coll_rdma_conn_release(struct coll_rdma_conn *conn);
 void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error);

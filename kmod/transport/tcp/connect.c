@@ -3,11 +3,12 @@
  * TCP endpoints: how a socket is made, connected and closed.
  *
  * A socket is made in the context of the process that joins or connects, and belongs to the
- * network namespace and memory cgroup of that process.  It has a file with the credentials of the
- * process that joined, because packet filters find the user of a packet there.  No descriptor
- * refers to the file; the endpoint has the only reference.  The socket ends with the file, by
- * __fput_sync(): fput() would wait for the return to user space, and a thread that waits for an
- * operation may stay in the kernel for long.
+ * memory cgroup of that process.  The control runner makes it if RDMA could not reach the peer;
+ * such a socket belongs to the cgroup of the running thread, like one that is accepted.  A socket
+ * has a file with the credentials of the process that joined, because packet filters find the user
+ * of a packet there.  No descriptor refers to the file; the endpoint has the only reference.  The
+ * socket ends with the file, by __fput_sync(): fput() would wait for the return to user space, and
+ * a thread that waits for an operation may stay in the kernel for long.
  */
 #include <linux/bvec.h>
 #include <linux/fcntl.h>
@@ -213,7 +214,7 @@ static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_s
 	err = endpoint_charge(ep);
 	if (err)
 		return err;
-	err = sock_create(family, SOCK_STREAM, IPPROTO_TCP, &sock);
+	err = __sock_create(ep->ns, family, SOCK_STREAM, IPPROTO_TCP, &sock, 0);
 	if (err)
 		goto uncharge;
 	err = socket_file(sock);

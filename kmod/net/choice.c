@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which transport carries a link.  Of two ranks the lower one decides, for all connections of the
+ * link.
+ *
+ * A rank that has chosen AUTO *tries* RDMA if both ranks offer it: it makes all connections by
+ * RDMA, and sends no HELLO before all stand.  So the peer has admitted none of them, and if one
+ * cannot be made, or not in time, all are dropped and made by TCP.
+ */
+#include <linux/ktime.h>
+#include <linux/string.h>
+
+#include "fail/failure.h"
+#include "net/conn.h"
+#include "net/link.h"
+#include "net/net.h"
+#include "transport/hub.h"
+
+/**
+ * coll_addr_offer_rdma() - let the address of a rank say that it listens by RDMA, too
+ * @addr: address of its listener
+ */
+void coll_addr_offer_rdma(struct sockaddr_storage *addr)
+{
+	const u32 offers = COLLECTIVE_OFFERS_RDMA;
+
+	memcpy((u8 *)addr + COLLECTIVE_ADDR_OFFERS, &offers, sizeof(offers));
+}
+
+static bool addr_offers_rdma(const struct sockaddr_storage *addr)
+{
+	u32 offers;
+
+	memcpy(&offers, (const u8 *)addr + COLLECTIVE_ADDR_OFFERS, sizeof(offers));
+	return offers == COLLECTIVE_OFFERS_RDMA;
+}
+
+static void link_set_transport(struct coll_link *link, const struct coll_transport *transport,
+			       u32 choice)
+{
+	WRITE_ONCE(link->choice, choice);
+	WRITE_ONCE(link->transport, transport);
+}
+
+static void link_try_rdma(struct coll_link *link)
+{
+	struct coll_net *net = link->net;
+
+	link_set_transport(link, net->rdma, COLLECTIVE_LINK_CHOICE_OFFERED);
+	link->tries_until = ktime_get_ns() + net->try_ns;
+	link->nr_standing = 0;
+	WRITE_ONCE(link->try_error, 0);
+	WRITE_ONCE(link->tries, true);
+}
+
+/* What a rank that has chosen AUTO does if the peer is not in this kernel. */
+static void link_choose_remote(struct coll_link *link, const struct sockaddr_storage *addr)
+{
+	struct coll_net *net = link->net;
+
+	if (!net->rdma)
+		link_set_transport(link, &coll_tcp, net->no_rdma);
+	else if (!addr_offers_rdma(addr))
+		link_set_transport(link, &coll_tcp, COLLECTIVE_LINK_CHOICE_NOT_OFFERED);
+	else
+		link_try_rdma(link);
+}
+
+/* A rank that has chosen LOCAL has not found the peer. */
+static int link_refuse_remote(struct coll_link *link)
+{
+	coll_fail_report(link->net->fail, &(struct coll_reason) {
+		.kind = COLLECTIVE_REASON_PROTOCOL,
+		.error = EOPNOTSUPP,
+		.rank_a = link->peer,
+		.rank_b = link->net->id->rank,
+	});
+	return -EOPNOTSUPP;
+}
+
+/**
+ * coll_link_choose() - choose the transport of a link
+ * @link: the link; none of its connections has begun
+ * @addr: address of the peer
+ *
+ * A rank that asks for TCP or RDMA is in no hub.  Where all ranks have been in the hub, one that is
+ * gone has closed its port, and any program may listen there now: the local connection to it is
+ * reset, and nothing is sent by TCP.
+ *
+ * Context: as coll_link_connect().
+ * Return: 0 or -EOPNOTSUPP.
+ */
+int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr)
+{
+	struct coll_net *net = link->net;
+	bool local = net->id->reads ||
+		     (coll_net_wishes_local(net) &&
+		      coll_local_hub_has(net->hub, link->peer, addr));
+
+	switch (net->wish) {
+	case COLLECTIVE_TRANSPORT_TCP:
+		link_set_transport(link, &coll_tcp, COLLECTIVE_LINK_CHOICE_WISHED);
+		break;
+	case COLLECTIVE_TRANSPORT_RDMA:
+		link_set_transport(link, net->rdma, COLLECTIVE_LINK_CHOICE_WISHED);
+		break;
+	case COLLECTIVE_TRANSPORT_LOCAL:
+		if (!local)
+			return link_refuse_remote(link);
+		link_set_transport(link, &coll_local, COLLECTIVE_LINK_CHOICE_WISHED);
+		break;
+	case COLLECTIVE_TRANSPORT_AUTO:
+		if (local)
+			link_set_transport(link, &coll_local, COLLECTIVE_LINK_CHOICE_SAME_KERNEL);
+		else
+			link_choose_remote(link, addr);
+		break;
+	}
+	return 0;
+}
+
+/**
+ * coll_link_called() - the peer has chosen the transport of a link
+ * @link: the link
+ * @transport: of the connection that has come
+ *
+ * Context: control runner.
+ */
+void coll_link_called(struct coll_link *link, const struct coll_transport *transport)
+{
+	link_set_transport(link, transport, COLLECTIVE_LINK_CHOICE_CALLED);
+}
+
+/**
+ * coll_link_cannot() - a connection that RDMA was tried for cannot be made
+ * @link: its link
+ * @err: negative errno
+ *
+ * Context: any that may kick a runner; the control runner falls back.
+ * Return: true; false: the link does not try, or has no other transport for this errno.
+ */
+bool coll_link_cannot(struct coll_link *link, int err)
+{
+	struct coll_net *net = link->net;
+
+	/* The process that connects may try again. */
+	if (!READ_ONCE(link->tries) || err == -ENOMEM || err == -EDQUOT)
+		return false;
+	WRITE_ONCE(link->try_error, err);
+	/* Pairs with coll_net_fall_back(). */
+	smp_store_release(&net->falls_back, true);
+	coll_runner_kick(net->control);
+	return true;
+}
+
+/**
+ * coll_conn_may_begin() - may the handshake on a connection that this rank makes begin?
+ * @conn: the connection
+ * @now: ns
+ *
+ * Context: control runner.
+ * Return: true if its link does not try RDMA, or if all connections of the link stand.
+ */
+bool coll_conn_may_begin(struct coll_conn *conn, u64 now)
+{
+	struct coll_link *link = conn->link;
+	int err;
+
+	if (!READ_ONCE(link->tries))
+		return true;
+	err = conn->ep.transport->status(&conn->ep);
+	if (!err && !conn->stands) {
+		conn->stands = true;
+		link->nr_standing++;
+	}
+	if (err == -EINPROGRESS && now > link->tries_until)
+		err = -ETIMEDOUT;
+	if (err && err != -EINPROGRESS) {
+		/* Memory that the device has not is no reason to try again. */
+		coll_link_cannot(link, err == -ENOMEM || err == -EDQUOT ? -ENOBUFS : err);
+		return false;
+	}
+	if (READ_ONCE(link->try_error) || link->nr_standing < 1 + link->net->id->nlanes)
+		return false;
+	WRITE_ONCE(link->tries, false);
+	/* For those that were looked at before. */
+	coll_runner_kick(link->net->control);
+	return true;
+}
+
+static u32 choice_of_error(int err)
+{
+	switch (err) {
+	case -EHOSTUNREACH:
+	case -ENETUNREACH:
+	case -EADDRNOTAVAIL:
+	case -ENODEV:
+		return COLLECTIVE_LINK_CHOICE_NO_ROUTE;
+	case -ECONNREFUSED:
+		return COLLECTIVE_LINK_CHOICE_REFUSED;
+	case -ETIMEDOUT:
+		return COLLECTIVE_LINK_CHOICE_NO_ANSWER;
+	case -EPROTONOSUPPORT:
+		return COLLECTIVE_LINK_CHOICE_IWARP;
+	}
+	return COLLECTIVE_LINK_CHOICE_DEVICE_FAILED;
+}
+
+/* Make all connections of a link by TCP; @link_mutex is held.  Return: 0 or a negative errno. */
+static int link_take_tcp(struct coll_link *link)
+{
+	coll_conn_drop_outgoing(link);
+	link_set_transport(link, &coll_tcp, choice_of_error(link->try_error));
+	WRITE_ONCE(link->try_error, 0);
+	WRITE_ONCE(link->tries, false);
+	WRITE_ONCE(link->nr_connecting, 0);
+	if (READ_ONCE(link->net->fail->aborted))
+		return 0;
+	return coll_link_begin(link);
+}
+
+/**
+ * coll_net_fall_back() - make the links by TCP that RDMA was tried for in vain
+ * @net: of the member
+ *
+ * Context: control runner, which looks at no handshake just now; may sleep.
+ */
+void coll_net_fall_back(struct coll_net *net)
+{
+	struct coll_link *link;
+	u32 begun;
+	int err;
+
+	if (!READ_ONCE(net->falls_back))
+		return;
+	WRITE_ONCE(net->falls_back, false);
+	/* Before the links are looked at: what fails later sets it again. */
+	smp_mb();
+	coll_for_each_link(link, net) {
+		if (!READ_ONCE(link->try_error))
+			continue;
+		mutex_lock(&net->link_mutex);
+		err = link_take_tcp(link);
+		begun = link->nr_connecting;
+		/* The link has failed, so that no call continues with it. */
+		if (err)
+			WRITE_ONCE(link->nr_connecting, 1 + net->id->nlanes);
+		mutex_unlock(&net->link_mutex);
+		if (err)
+			coll_link_failed(link, begun ? begun - 1 : COLL_REFUSED_CONTROL, err);
+	}
+}
