@@ -405,16 +405,36 @@ static int rank_bind(const struct rank *r)
 	return 0;
 }
 
-/* Between ranks of this kernel a link is local unless one of them has chosen TCP or RDMA. */
+static unsigned int choice_of(const struct group_config *config, unsigned int rank)
+{
+	return config->transport ? config->transport[rank] : transport_choice(NULL);
+}
+
+/* Ranks (bits) that have made a choice. */
+static unsigned int ranks_with(const struct group_config *config, unsigned int transport)
+{
+	unsigned int i, ranks = 0;
+
+	for (i = 0; i < config->nranks; i++)
+		if (choice_of(config, i) == transport)
+			ranks |= 1U << i;
+	return ranks;
+}
+
+/*
+ * Between ranks of this kernel a link is local unless one of them has chosen TCP or RDMA, and by
+ * RDMA if one of them has chosen that.
+ */
 static int rank_check_links(const struct rank *r)
 {
-	const unsigned int *transport = r->group->config.transport;
-	unsigned int i, local = 0;
+	const struct group_config *config = &r->group->config;
+	unsigned int local = ranks_with(config, COLLECTIVE_TRANSPORT_LOCAL) |
+			     ranks_with(config, COLLECTIVE_TRANSPORT_AUTO);
+	unsigned int rdma = ranks_with(config, COLLECTIVE_TRANSPORT_RDMA);
 
-	for (i = 0; i < r->nranks; i++)
-		if (transport_is_local(transport ? transport[i] : transport_choice(NULL)))
-			local |= 1U << i;
-	return links_check(r->group->name, r->rank, local & 1U << r->rank ? local : 0);
+	if (rdma & 1U << r->rank)
+		rdma = ~0U;
+	return links_check_all(r->group->name, r->rank, local & 1U << r->rank ? local : 0, rdma);
 }
 
 static int rank_main(struct rank *r, rank_fn fn)
@@ -437,7 +457,9 @@ static int rank_main(struct rank *r, rank_fn fn)
 	memcpy(join.algorithm, config->algorithm, sizeof(join.algorithm));
 	if (config->transport)
 		join.transport = config->transport[r->rank];
-	own_address(addr, config->family ? config->family : AF_INET, join.transport);
+	own_address(addr, config->family ? config->family : AF_INET,
+		    ranks_with(config, COLLECTIVE_TRANSPORT_RDMA) ? COLLECTIVE_TRANSPORT_RDMA :
+								    join.transport);
 	CHECK_EQ(0, join_at(r->fd, &join, addr));
 
 	__atomic_add_fetch(&r->shared->joined, 1, __ATOMIC_SEQ_CST);
@@ -653,23 +675,32 @@ int links_get(const char *name, unsigned int rank, struct links *links)
 	return err;
 }
 
-int links_check(const char *name, unsigned int rank, unsigned int local)
+int links_check_all(const char *name, unsigned int rank, unsigned int local, unsigned int rdma)
 {
-	char path[256], choice[16] = "";
 	struct links links;
 	int err = links_get(name, rank, &links);
 
-	member_path(path, sizeof(path), name, rank, "transport");
-	if (!err)
-		err = file_get(path, choice, sizeof(choice));
 	/* The rank has left, or is not seen from here. */
 	if (err == -ENOENT || err == -ENODEV)
 		return 0;
 	CHECK_EQ(0, err);
 	CHECK_EQ(0, links.local & ~local);
-	CHECK_EQ(0, (links.tcp | links.rdma) & local);
-	CHECK_EQ(0, strcmp(choice, "rdma\n") ? links.rdma : links.tcp);
+	CHECK_EQ(0, links.rdma & ~rdma);
+	CHECK_EQ(0, links.tcp & (local | rdma));
 	return 0;
+}
+
+int links_check(const char *name, unsigned int rank, unsigned int local)
+{
+	char path[256], choice[16] = "";
+	int err;
+
+	member_path(path, sizeof(path), name, rank, "transport");
+	err = file_get(path, choice, sizeof(choice));
+	if (err == -ENOENT || err == -ENODEV)
+		return 0;
+	CHECK_EQ(0, err);
+	return links_check_all(name, rank, local, strcmp(choice, "rdma\n") ? 0 : ~local);
 }
 
 long long rank_value(const struct rank *r, const char *file)

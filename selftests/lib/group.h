@@ -33,7 +33,8 @@
  * @timeout_ms: timeout of operations; ms
  * @heartbeat_ms: heartbeat period of links; ms
  * @algorithm: the algorithm that AUTO stands for, by opcode
- * @transport: enum collective_transport by rank; NULL: that of COLL_TRANSPORT, or else TCP
+ * @transport: enum collective_transport by rank; NULL: that of COLL_TRANSPORT, or else TCP.  All
+ *	ranks listen on the address of the RDMA device if one of them has chosen RDMA
  * @enter: called by each rank before it opens its file; may be NULL
  * @unconnected: true if the function runs after JOIN, without CONNECT
  * @bound: true if each rank is pinned to one CPU; ranks share CPUs only if there are too few
@@ -135,9 +136,12 @@ struct links {
 int links_get(const char *name, unsigned int rank, struct links *links);
 
 /*
- * Check that the links of a rank to the ranks of @local (bits) are local, and all others by TCP, or
- * by RDMA if it has chosen that.  The rank may have left.  Return: 0 or 1, as a child does.
+ * Check that the links of a rank to the ranks of @local (bits) are local, those to the ranks of
+ * @rdma by RDMA, and all others by TCP.  The rank may have left.  Return: 0 or 1, as a child does.
  */
+int links_check_all(const char *name, unsigned int rank, unsigned int local, unsigned int rdma);
+
+/* The same where all ranks have made one choice: by RDMA if it is that, and not local. */
 int links_check(const char *name, unsigned int rank, unsigned int local);
 
 /*
