@@ -255,4 +255,43 @@ TEST_F_TIMEOUT(machine, last_message, 100)
 	EXPECT_TRUE(wait_references(0));
 }
 
+#define IDLE_BYTES	(64 * 1024)
+
+/* Store the memory that a rank of a group is charged, of which nothing is in flight. */
+static int rank_memory(struct rank *r)
+{
+	r->shared->value[r->rank] = member_memory(r->group->name, r->rank);
+	/* No rank leaves while another one looks. */
+	CHECK(flag_barrier(r->shared, FLAG_BUSY, r->nranks));
+	return 0;
+}
+
+static long long memory_of(unsigned int lanes, bool connected)
+{
+	struct group_config config = pair;
+	struct group group;
+	long long bytes;
+
+	config.lanes = lanes;
+	config.unconnected = !connected;
+	if (group_start(&group, &config, rank_memory, NULL) ||
+	    !flag_wait(group.shared, FLAG_BUSY, 2, END_MS))
+		return -1;
+	bytes = group.shared->value[0];
+	return group_wait(&group) ? -1 : bytes;
+}
+
+/* What a data connection adds that is idle, without what its lane needs anyway. */
+TEST_F_TIMEOUT(machine, idle_memory, 100)
+{
+	long long one = memory_of(1, true), two = memory_of(2, true);
+	long long lane = memory_of(2, false) - memory_of(1, false);
+
+	EXPECT_LT(0, one);
+	EXPECT_LT(one, two);
+	EXPECT_LT(0, lane);
+	TH_LOG("%lld bytes", two - one - lane);
+	EXPECT_GE(IDLE_BYTES, two - one - lane);
+}
+
 TEST_HARNESS_MAIN

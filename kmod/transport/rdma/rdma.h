@@ -41,8 +41,11 @@ struct coll_account;
 /* Of these slots, one in so many asks for a completion. */
 #define COLL_RDMA_SIGNAL	2U
 
-/* Bytes of a slot: of a data connection, and of a control connection. */
-#define COLL_RDMA_SLOT_BULK	4096U
+/*
+ * Bytes of a slot: of a data connection, and of a control connection.  A data connection stays
+ * within 64 KiB with them.
+ */
+#define COLL_RDMA_SLOT_BULK	2048U
 #define COLL_RDMA_SLOT_CONTROL	512U
 
 /* Bytes charged for a queue pair, a completion queue and a protection domain. */
