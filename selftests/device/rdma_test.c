@@ -7,11 +7,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
@@ -23,7 +26,7 @@
 /* Enough for an emulated machine; a connection that lingers ends in some seconds. */
 #define END_MS	20000
 
-enum { FLAG_BUSY };
+enum { FLAG_BUSY, FLAG_ENOUGH };
 
 static long long references(void)
 {
@@ -139,31 +142,66 @@ TEST_F_TIMEOUT(machine, module, 100)
 	EXPECT_TRUE(wait_references(0));
 }
 
-/* Reduce until the group fails; store why. */
+#define NRANKS	3
+
+/* Bytes of a block of each rank. */
+#define BLOCK	(256 * 1024)
+
+/* Each of these has a group that calls it again and again. */
+static const unsigned int opcodes[] = {
+	COLLECTIVE_BARRIER, COLLECTIVE_ALLREDUCE, COLLECTIVE_BROADCAST, COLLECTIVE_ALLGATHER,
+	COLLECTIVE_ALLTOALL, COLLECTIVE_REDUCE_SCATTER,
+};
+
+#define GROUPS	ARRAY_SIZE(opcodes)
+
+static int call(const struct rank *r, unsigned int opcode, __u8 *area)
+{
+	const struct collective_op op = {
+		.opcode = opcode,
+		.type = COLLECTIVE_UINT32,
+		.reduction = opcode == COLLECTIVE_ALLREDUCE ||
+			     opcode == COLLECTIVE_REDUCE_SCATTER ? COLLECTIVE_SUM : 0,
+		.count = BLOCK / 4,
+		.send = (uintptr_t)area,
+		.recv = (uintptr_t)area + NRANKS * BLOCK,
+	};
+
+	return opcode == COLLECTIVE_BARRIER ? member_barrier(r->fd) : member_submit(r->fd, &op);
+}
+
+static __u8 *area_map(void)
+{
+	void *area = mmap(NULL, 2 * NRANKS * BLOCK, PROT_READ | PROT_WRITE,
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	return area == MAP_FAILED ? NULL : area;
+}
+
+/* Call a collective until the group fails; check why. */
 static int rank_until_failed(struct rank *r)
 {
-	const size_t bytes = 256 * 1024;
+	const unsigned int *opcode = r->arg;
+	__u8 *area = area_map();
 	struct collective_status status;
 	unsigned int n = 0;
-	__u8 *area;
 	int err;
 
-	area = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	CHECK(area != MAP_FAILED);
+	CHECK(area);
 	do {
-		err = member_allreduce(r->fd, area, area + bytes, bytes / 4, COLLECTIVE_FLOAT32,
-				       COLLECTIVE_SUM);
+		err = call(r, *opcode, area);
 		if (++n == 3)
 			__atomic_add_fetch(&r->shared->flag[FLAG_BUSY], 1, __ATOMIC_SEQ_CST);
 	} while (!err);
 	CHECK_EQ(0, member_status(r->fd, &status));
 	CHECK_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	CHECK_EQ(-(int)status.group.error, err);
 	CHECK(status.group.kind == COLLECTIVE_REASON_RESET ||
 	      status.group.kind == COLLECTIVE_REASON_SILENCE);
-	/* Each end of the link may be the culprit. */
-	CHECK_EQ(0, status.group.rank_a);
-	CHECK_EQ(1, status.group.rank_b);
+	/* Both ends of a link: each may be the culprit. */
+	CHECK(status.group.rank_a < NRANKS);
+	CHECK(status.group.rank_b < NRANKS);
+	CHECK(status.group.rank_a != status.group.rank_b);
 	CHECK_EQ(0, rank_value(r, "pinned_bytes"));
 	return 0;
 }
@@ -174,19 +212,82 @@ static const struct group_config pair = {
 	.transport = (const unsigned int []){ RDMA, RDMA },
 };
 
-/* The device is deleted while operations use it; that does not wait for the processes. */
-TEST_F_TIMEOUT(machine, device_goes, 200)
+static const struct group_config all = {
+	.nranks = NRANKS,
+	.heartbeat_ms = 200,
+	.transport = (const unsigned int []){ RDMA, RDMA, RDMA },
+};
+
+/* Start a group for each collective, and wait until all are busy.  Return: 0 or 1. */
+static int groups_start(struct group *groups, rank_fn fn)
 {
-	struct group group;
+	unsigned int i;
+
+	for (i = 0; i < GROUPS; i++)
+		CHECK_EQ(0, group_start(&groups[i], &all, fn, (void *)&opcodes[i]));
+	for (i = 0; i < GROUPS; i++)
+		CHECK(flag_wait(groups[i].shared, FLAG_BUSY, NRANKS, 3 * END_MS));
+	return 0;
+}
+
+static int groups_wait(struct group *groups)
+{
+	unsigned int i, failed = 0;
+
+	for (i = 0; i < GROUPS; i++)
+		failed += !!group_wait(&groups[i]);
+	return failed;
+}
+
+/* Call a collective until the test says that it is enough. */
+static int rank_until_told(struct rank *r)
+{
+	const unsigned int *opcode = r->arg;
+	unsigned int n = 0, enough = 0, sum;
+	__u8 *area = area_map();
+
+	CHECK(area);
+	do {
+		CHECK_EQ(0, call(r, *opcode, area));
+		if (++n == 3)
+			__atomic_add_fetch(&r->shared->flag[FLAG_BUSY], 1, __ATOMIC_SEQ_CST);
+		/* All ranks stop after the same call. */
+		enough = __atomic_load_n(&r->shared->flag[FLAG_ENOUGH], __ATOMIC_SEQ_CST);
+		CHECK_EQ(0, member_allreduce(r->fd, &enough, &sum, 1, COLLECTIVE_UINT32,
+					     COLLECTIVE_SUM));
+	} while (!sum);
+	return 0;
+}
+
+/* The module stays while operations use it, and these go on. */
+TEST_F_TIMEOUT(machine, module_in_use, 200)
+{
+	struct group groups[GROUPS];
+	unsigned int i;
+
+	ASSERT_EQ(0, groups_start(groups, rank_until_told));
+	for (i = 0; i < 20; i++) {
+		EXPECT_EQ(-EWOULDBLOCK, module_remove());
+		sleep_ms(10);
+	}
+	for (i = 0; i < GROUPS; i++)
+		flag_set(groups[i].shared, FLAG_ENOUGH, 1);
+	EXPECT_EQ(0, groups_wait(groups));
+	EXPECT_TRUE(wait_references(0));
+}
+
+/* The device is deleted while operations use it; that does not wait for the processes. */
+TEST_F_TIMEOUT(machine, device_goes, 300)
+{
+	struct group groups[GROUPS];
 	__u64 begin;
 	int fd;
 
-	ASSERT_EQ(0, group_start(&group, &pair, rank_until_failed, NULL));
-	EXPECT_TRUE(flag_wait(group.shared, FLAG_BUSY, 2, END_MS));
+	ASSERT_EQ(0, groups_start(groups, rank_until_failed));
 	begin = now_ms();
 	EXPECT_EQ(0, device_delete());
 	EXPECT_GE(END_MS, now_ms() - begin);
-	EXPECT_EQ(0, group_wait(&group));
+	EXPECT_EQ(0, groups_wait(groups));
 
 	/* No device has the address. */
 	fd = member_open();
@@ -204,15 +305,14 @@ TEST_F_TIMEOUT(machine, device_goes, 200)
 	close(fd);
 }
 
-TEST_F_TIMEOUT(machine, network_goes, 200)
+TEST_F_TIMEOUT(machine, network_goes, 300)
 {
-	struct group group;
+	struct group groups[GROUPS];
 	int fd;
 
-	ASSERT_EQ(0, group_start(&group, &pair, rank_until_failed, NULL));
-	EXPECT_TRUE(flag_wait(group.shared, FLAG_BUSY, 2, END_MS));
+	ASSERT_EQ(0, groups_start(groups, rank_until_failed));
 	EXPECT_EQ(0, system("ip link set dummy0 down"));
-	EXPECT_EQ(0, group_wait(&group));
+	EXPECT_EQ(0, groups_wait(groups));
 	/* The IPv6 address is gone with the interface. */
 	EXPECT_EQ(0, system("ip link set dummy0 up"));
 	EXPECT_EQ(0, system("ip -6 addr replace fd88::1/64 dev dummy0 nodad"));
@@ -255,6 +355,35 @@ TEST_F_TIMEOUT(machine, last_message, 100)
 	EXPECT_TRUE(wait_references(0));
 }
 
+/* Join and connect two ranks of this process again and again, while the device comes and goes. */
+static int join_again_and_again(const unsigned int *enough)
+{
+	struct sockaddr_storage addr[2];
+	char name[33];
+	int fd[2], i;
+	__u64 id;
+
+	while (!__atomic_load_n(enough, __ATOMIC_SEQ_CST)) {
+		struct collective_join join = { .transport = RDMA, .nranks = 2 };
+		int err = 0;
+
+		group_unique(name, sizeof(name), &id);
+		for (i = 0; i < 2; i++) {
+			fd[i] = member_open();
+			CHECK(fd[i] >= 0);
+			fcntl(fd[i], F_SETFL, O_NONBLOCK);
+			join.rank = i;
+			join.id = id;
+			err = err ?: member_join_as(fd[i], &join, name, &addr[i]);
+		}
+		for (i = 0; !err && i < 2; i++)
+			member_connect(fd[i], addr, 2, 1000);
+		close(fd[0]);
+		close(fd[1]);
+	}
+	return 0;
+}
+
 #define IDLE_BYTES	(64 * 1024)
 
 /* Store the memory that a rank of a group is charged, of which nothing is in flight. */
@@ -292,6 +421,112 @@ TEST_F_TIMEOUT(machine, idle_memory, 100)
 	EXPECT_LT(0, lane);
 	TH_LOG("%lld bytes", two - one - lane);
 	EXPECT_GE(IDLE_BYTES, two - one - lane);
+}
+
+#define JOINERS	3
+
+/* An identifier is bound, or resolves an address, just when its device goes. */
+TEST_F_TIMEOUT(machine, device_goes_at_join, 300)
+{
+	unsigned int *enough, i;
+	pid_t pid[JOINERS];
+	int fd, status;
+
+	enough = mmap(NULL, sizeof(*enough), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, enough);
+	for (i = 0; i < JOINERS; i++) {
+		pid[i] = fork();
+		if (!pid[i])
+			_exit(join_again_and_again(enough));
+	}
+	for (i = 0; i < 30; i++) {
+		EXPECT_EQ(0, device_delete());
+		EXPECT_EQ(0, device_add());
+		/* Until its addresses are known, and a little longer. */
+		fd = member_open();
+		EXPECT_EQ(0, join_when_ready(self->name, self->id, fd, &self->addr));
+		close(fd);
+		sleep_ms(i * 3);
+	}
+	__atomic_store_n(enough, 1, __ATOMIC_SEQ_CST);
+	for (i = 0; i < JOINERS; i++) {
+		EXPECT_EQ(pid[i], waitpid(pid[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	EXPECT_TRUE(wait_references(0));
+}
+
+static void call_port(const struct sockaddr_storage *addr, const unsigned int *enough)
+{
+	while (!__atomic_load_n(enough, __ATOMIC_SEQ_CST)) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		if (!connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)))
+			send(fd, addr, 1, MSG_NOSIGNAL);
+		close(fd);
+	}
+}
+
+/* JOIN by RDMA with an address that no RDMA device has, and a certain port. */
+static int join_in_vain(int fd, const char *name, __u64 id, const struct sockaddr_storage *addr)
+{
+	struct collective_join join = {
+		.size = sizeof(join),
+		.transport = RDMA,
+		.nranks = 1,
+		.id = id,
+		.addr_len = sizeof(*addr),
+	};
+
+	memcpy(join.name, name, strlen(name));
+	memcpy(join.addr, addr, sizeof(*addr));
+	return member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
+}
+
+/* A JOIN fails whose TCP listener has been called already: nothing of that is left. */
+TEST_F_TIMEOUT(machine, join_fails, 200)
+{
+	unsigned int *enough, i, failed = 0;
+	struct sockaddr_storage addr;
+	long long memory;
+	int fd, err, status;
+	pid_t pid;
+
+	enough = mmap(NULL, sizeof(*enough), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, enough);
+	fd = member_open();
+	own_address(&addr, AF_INET, COLLECTIVE_TRANSPORT_TCP);
+	ASSERT_EQ(0, member_join_as(fd, &(struct collective_join) {
+		.transport = COLLECTIVE_TRANSPORT_TCP, .nranks = 1, .id = self->id,
+	}, self->name, &addr));
+	memory = member_memory(self->name, 0);
+	EXPECT_LT(0, memory);
+	close(fd);
+
+	pid = fork();
+	if (!pid) {
+		call_port(&addr, enough);
+		_exit(0);
+	}
+	fd = member_open();
+	for (i = 0; i < 500; i++) {
+		err = join_in_vain(fd, self->name, self->id, &addr);
+		/* The port of connections that have ended is free a moment later. */
+		EXPECT_TRUE(err == -ENODEV || err == -EADDRINUSE) TH_LOG("%d", err);
+		failed += err == -ENODEV;
+	}
+	EXPECT_LT(100, failed);
+	__atomic_store_n(enough, 1, __ATOMIC_SEQ_CST);
+	EXPECT_EQ(pid, waitpid(pid, &status, 0));
+	/* The file is as it was when it was opened. */
+	EXPECT_EQ(0, member_join_as(fd, &(struct collective_join) {
+		.transport = COLLECTIVE_TRANSPORT_TCP, .nranks = 1, .id = self->id,
+	}, self->name, &addr));
+	EXPECT_EQ(memory, member_memory(self->name, 0));
+	EXPECT_EQ(0, member_value(self->name, 0, "refused_connections"));
+	close(fd);
 }
 
 TEST_HARNESS_MAIN
