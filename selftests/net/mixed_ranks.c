@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank of a group of two machines with two ranks each, whose links are local on a machine and
- * by TCP between them. Each collective is called; then one rank dies, or cancels an operation, and
- * all others name it.
+ * One rank of a group of two machines with two ranks each, whose links are local on a machine, and
+ * between them by RDMA if collective_rdma.ko is loaded, else by TCP.  Each collective is called;
+ * then one rank dies, or cancels an operation, and all others name it.
  *
  *	mixed_ranks END VICTIM [TCP_RANK]
  *
  * END is live, kill or cancel. TCP_RANK chooses TCP for all its links. The environment of the
- * launcher gives the rank.
+ * launcher gives the rank.  With MIXED_REMOTE=tcp in it, RDMA cannot be used although it is loaded.
  */
 #include <errno.h>
 #include <signal.h>
@@ -48,16 +48,26 @@ static int run_every(void)
 	return err;
 }
 
+static bool rdma_expected(void)
+{
+	const char *remote = getenv("MIXED_REMOTE");
+
+	return rdma_offered() && (!remote || strcmp(remote, "tcp"));
+}
+
 /* The other rank of the machine is reached by memory, unless one of the two chose TCP. */
 static int check_links(int tcp_rank)
 {
 	const unsigned int rank = coll_rank(comm), other = rank ^ 1, all = 15 & ~(1U << rank);
 	const bool tcp = (int)rank == tcp_rank || (int)other == tcp_rank;
+	const unsigned int remote = all & ~(1U << other) &
+				    ~(tcp_rank < 0 ? 0 : 1U << tcp_rank);
 	struct links links;
 
 	CHECK_EQ(0, links_get(coll_name(comm), rank, &links));
 	CHECK_EQ(tcp ? 0 : 1U << other, links.local);
-	CHECK_EQ(all & ~links.local, links.tcp);
+	CHECK_EQ(rdma_expected() && (int)rank != tcp_rank ? remote : 0, links.rdma);
+	CHECK_EQ(all & ~(links.local | links.rdma), links.tcp);
 	return coll_barrier(comm);
 }
 
