@@ -2,7 +2,7 @@
 /*
  * Groups run random collectives until one of their ranks fails. Every other rank returns in time
  * and names the failed rank, and nothing leaks. With COLL_TRANSPORT=auto some ranks of every second
- * group choose TCP, so that it has links of both kinds.
+ * group choose TCP, or RDMA where it is offered, so that it has links of both kinds.
  *
  * Environment: CHAOS_SEED is the seed of the first round, CHAOS_ROUNDS the number of rounds. A
  * failed round prints its seed.
@@ -266,13 +266,14 @@ static int rank_live(struct rank *r)
 /* Return: the transport of each rank if they differ; NULL: that of COLL_TRANSPORT. */
 static const unsigned int *transports(unsigned int seed, unsigned int *transport)
 {
+	const bool rdma = rdma_offered() && seed & 2;
 	unsigned int i;
 
 	if (transport_choice(NULL) != COLLECTIVE_TRANSPORT_AUTO || seed % 2)
 		return NULL;
 	for (i = 0; i < RANKS_MOST; i++)
 		transport[i] = rand_r(&seed) % 3 ? COLLECTIVE_TRANSPORT_AUTO :
-						    COLLECTIVE_TRANSPORT_TCP;
+			       rdma ? COLLECTIVE_TRANSPORT_RDMA : COLLECTIVE_TRANSPORT_TCP;
 	return transport;
 }
 
