@@ -60,8 +60,9 @@ static int join_check(const struct collective_join *join)
 	if (!len || len > COLLECTIVE_NAME_MAX || !strcmp(join->name, ".") ||
 	    !strcmp(join->name, ".."))
 		return -EINVAL;
+	/* The kernel's isalnum() knows the letters of Latin-1, too. */
 	for (; *c; c++)
-		if (!isalnum(*c) && !strchr("._-", *c))
+		if (!isascii(*c) || (!isalnum(*c) && !strchr("._-", *c)))
 			return -EINVAL;
 	if (memchr_inv(join->name + len, 0, sizeof(join->name) - len) ||
 	    join->flags || join->reserved)

@@ -15,7 +15,8 @@
 TEST_F(open_device, join_names)
 {
 	static const char * const bad[] = {
-		"", ".", "..", "a b", "a/b", "/", "a\n", "\x7f", "\xc3\xa9", "a:b", "%s", "~",
+		"", ".", "..", "a b", "a/b", "/", "a\n", "\x7f", "\xc3\xa9", "\xe9", "caf\xe9",
+		"\xc3\xc3", "\xff", "a:b", "%s", "~",
 		"012345678901234567890123456789012", "0123456789012345678901234567890123456789",
 	};
 	static const char * const good[] = {
