@@ -113,9 +113,10 @@ static struct slot *slot_take(uint32_t *index)
 	return slot;
 }
 
+/* A handle has a bit less for it than a slot. */
 static uint64_t generation(uint64_t state)
 {
-	return state >> INDEX_BITS;
+	return (state & ~GUISE) >> INDEX_BITS;
 }
 
 /* Find the slot of a handle, whatever its generation; NULL: there is no such handle. */
@@ -124,7 +125,7 @@ static struct slot *slot_find(const void *handle, uint64_t *expected, uint32_t *
 	const uint64_t number = (uintptr_t)handle;
 
 	*index = (number & INDEX_MAX) - 1;
-	*expected = (number & ~GUISE) >> INDEX_BITS;
+	*expected = generation(number);
 	if (!(number & GUISE) || *index >= atomic_load(&used))
 		return NULL;
 	return slot_at(*index);

@@ -3,8 +3,8 @@
  * Handles: numbers in the form of pointers, by which callers refer to objects of the library.
  *
  * A handle is the index of a slot and the slot's generation.  Slots are never freed and a
- * generation is never used again, so any value may be looked up: a handle of an object that no
- * longer exists is recognized, and nothing is read through it.
+ * generation comes again after 2^39 others only, so any value may be looked up: a handle of an
+ * object that no longer exists is recognized, and nothing is read through it.
  *
  * The owner has a reference from coll_handle_new() to coll_handle_retire(), each thread has one
  * from coll_handle_get() to coll_handle_put(), and the thread that drops the last frees the object.
