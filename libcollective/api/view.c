@@ -9,6 +9,9 @@
 /* Size of the struct in version 0.1, which is the minimum. */
 #define VIEW_SIZE_MIN	32
 
+/* As of the kernel's structs: a larger size was never set. */
+#define VIEW_SIZE_MAX	4096
+
 _Static_assert(sizeof(struct coll_view) == VIEW_SIZE_MIN, "a view that has grown is imported");
 
 /* Check the size.  Bytes that this library does not know must be 0. */
@@ -21,6 +24,9 @@ static int view_check(struct coll_operation *operation, const struct coll_view *
 	if (view->size < VIEW_SIZE_MIN)
 		return coll_operation_arg_error(operation, -EINVAL,
 						"the size of a struct coll_view is too small");
+	if (view->size > VIEW_SIZE_MAX)
+		return coll_operation_arg_error(operation, -E2BIG,
+						"the size of a struct coll_view is not set");
 	for (i = sizeof(*view); i < view->size; i++)
 		if (((const char *)view)[i])
 			return coll_operation_arg_error(operation, -E2BIG,

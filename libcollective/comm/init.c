@@ -19,6 +19,9 @@
  */
 #define CONFIG_SIZE_MIN	56
 
+/* As of the kernel's structs: a larger size was never set. */
+#define CONFIG_SIZE_MAX	4096
+
 /*
  * A struct of at least this size has @detail and @detail_size, even if it is too short
  * otherwise.
@@ -59,6 +62,10 @@ static int import(struct coll_config *to, const struct coll_config *from,
 		return coll_fail(detail, -EINVAL,
 				 "size of struct coll_config is %zu, but must be at least %d",
 				 from->size, CONFIG_SIZE_MIN);
+	if (from->size > CONFIG_SIZE_MAX)
+		return coll_fail(detail, -E2BIG,
+				 "size of struct coll_config is %zu: it has to be set to sizeof(struct coll_config)",
+				 from->size);
 	for (i = size; i < from->size; i++)
 		if (((const char *)from)[i])
 			return coll_fail(detail, -E2BIG,

@@ -206,7 +206,7 @@ enum coll_collective {
  * A field that is 0 or NULL is taken from the environment, or else has its default: see
  * libcollective(7).  The struct may grow at its end; @size tells which version the caller was
  * compiled with.  Fields behind @size count as 0; @size must be at least 56 bytes (up to
- * @name).  Bytes that this library does not know must be 0 (E2BIG).
+ * @name) and at most 4,096 (E2BIG).  Bytes that this library does not know must be 0 (E2BIG).
  */
 struct coll_config {
 	size_t size;
@@ -846,7 +846,7 @@ int coll_ireduce_scatterv(struct coll_comm *comm, const void *send,
  *
  * A NULL view means that blocks follow each other.  The struct may grow at its end: fields
  * behind @size count as 0, and bytes that the library does not know must be 0 (E2BIG).  A
- * @size below that of version 0.1 is EINVAL.
+ * @size below that of version 0.1 is EINVAL, one above 4,096 E2BIG.
  */
 struct coll_view {
 	size_t rows;

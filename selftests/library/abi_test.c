@@ -71,6 +71,25 @@ TEST(older)
 	EXPECT_EQ(NULL, comm);
 }
 
+/* A size that was never set: the memory ends long before. */
+TEST(unset)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	char *memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct coll_config *config = (void *)(memory + page - sizeof(*config));
+	struct coll_comm *comm;
+
+	ASSERT_NE(MAP_FAILED, (void *)memory);
+	ASSERT_EQ(0, mprotect(memory + page, page, PROT_NONE));
+	*config = (struct coll_config){
+		.size = (size_t)-1, .detail = detail, .detail_size = sizeof(detail), .nranks = 1,
+	};
+	EXPECT_EQ(-E2BIG, init(config, &comm));
+	EXPECT_TRUE(said("has to be set to sizeof"));
+	EXPECT_EQ(NULL, comm);
+}
+
 TEST(newer)
 {
 	struct newer config = {
@@ -155,6 +174,9 @@ static int rank_views(struct lib_rank *me)
 	CHECK_EQ(-E2BIG, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4,
 					     COLL_UINT32));
 	CHECK(strstr(coll_error_detail(me->comm), "more than this library knows"));
+	view.known.size = (size_t)-1;
+	CHECK_EQ(-E2BIG, coll_allgather_view(me->comm, mine, NULL, all, &view.known, 4,
+					     COLL_UINT32));
 	view.known.size = 8;
 	CHECK_EQ(-EINVAL, coll_alltoall_view(me->comm, mine, &view.known, all, NULL, 2,
 					     COLL_UINT32));
