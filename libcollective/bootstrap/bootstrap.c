@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Entry of the bootstrap, and the parts that root and clients have in common. */
-#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -57,7 +56,7 @@ static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
 	snprintf(name, COLLECTIVE_NAME_MAX + 1, "%.20s-%08x",
 		 program_invocation_short_name, (__u32)id);
 	for (at = name; *at; at++)
-		if (!isalnum((unsigned char)*at) && *at != '.' && *at != '_')
+		if (!coll_config_name_has(*at))
 			*at = '-';
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-#include <ctype.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -34,18 +33,10 @@ static int get_name(const uint8_t *from, char name[COLLECTIVE_NAME_MAX + 1])
 	return !name[0] || coll_config_name_valid(name) ? 0 : -EPROTO;
 }
 
-/* Keys are printed in texts. */
 static int get_key(const uint8_t *from, char key[COLL_KEY_SIZE])
 {
-	size_t i;
-
 	memcpy(key, from, COLL_KEY_SIZE);
-	if (key[COLL_KEY_SIZE - 1])
-		return -EPROTO;
-	for (i = 0; key[i]; i++)
-		if (!isprint((unsigned char)key[i]))
-			return -EPROTO;
-	return 0;
+	return !key[COLL_KEY_SIZE - 1] && coll_config_key_valid(key) ? 0 : -EPROTO;
 }
 
 void bootstrap_write_entry(uint8_t *to, const struct sockaddr_storage *addr)

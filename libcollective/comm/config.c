@@ -37,6 +37,19 @@ bool coll_config_name_valid(const char *name)
 	       strspn(name, NAME_CHARACTERS) == length;
 }
 
+bool coll_config_name_has(char character)
+{
+	return character && strchr(NAME_CHARACTERS, character);
+}
+
+bool coll_config_key_valid(const char *key)
+{
+	/* Not isprint(), which depends on the locale. */
+	while (*key >= ' ' && *key <= '~')
+		key++;
+	return !*key;
+}
+
 static int empty_variable(const char *name, struct coll_detail *detail)
 {
 	return coll_fail(detail, -EINVAL, "%s is empty", name);
@@ -208,6 +221,10 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	if (!err)
 		err = copy_text(settings->key, sizeof(settings->key),
 				config->key ?: coll_env_text("COLL_KEY") ?: "", "key", detail);
+	if (!err && !coll_config_key_valid(settings->key))
+		err = coll_fail(detail, -EINVAL,
+				"key %s has a character that is not printable ASCII",
+				settings->key);
 	settings->lanes = config->lanes ?: (int)lanes;
 	settings->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
 	settings->reproducible = reproducible ||

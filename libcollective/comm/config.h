@@ -125,4 +125,10 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 /** coll_config_name_valid - is this a valid name of a group? */
 bool coll_config_name_valid(const char *name);
 
+/** coll_config_name_has - may the name of a group have this character, whatever the locale? */
+bool coll_config_name_has(char character);
+
+/** coll_config_key_valid - is this a valid key?  Keys are printed in texts. */
+bool coll_config_key_valid(const char *key);
+
 #endif /* COLL_CONFIG_H */

@@ -173,8 +173,8 @@ enum coll_collective {
  * @bootstrap: how the group forms: "tcp" (a rendezvous), "mpi", "pmi", "pmi2" or "pmix" (an
  *	exchange of the launcher); "auto": what the launcher offers (default: "auto"); the same on
  *	every rank
- * @key: with COLL_RANK_AUTO, name of this process, at most 63 characters; no two ranks have the
- *	same
+ * @key: with COLL_RANK_AUTO, name of this process, at most 63 characters of printable ASCII; no
+ *	two ranks have the same
  *
  * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes
  * rank 0, and each of the others gets the next rank in the order of arrival, or the rank that

@@ -274,6 +274,28 @@ static void test_missing(void)
 		note(3);
 }
 
+/* A key that rank 0 would refuse is refused at once. */
+static void test_bad_keys(void)
+{
+	static const char * const keys[] = {
+		"node-\xc3\xb8", "a\nb", "\x7f",
+		"0123456789012345678901234567890123456789012345678901234567890123",
+	};
+	const int n = sizeof(keys) / sizeof(*keys);
+	int i, refused = 0;
+
+	begin();
+	for (i = 0; i < n; i++)
+		members[i].key = keys[i];
+	start_all(n, n + 1);
+	wait_all(n);
+	for (i = 0; i < n; i++)
+		refused += members[i].err[0] == -EINVAL && members[i].ms < timeout_ms / 2 &&
+			   strstr(members[i].text, "key");
+	if (!tap_ok(refused == n, "keys that are not printable ASCII, or too long"))
+		note(n);
+}
+
 static void test_mixture(void)
 {
 	begin();
@@ -314,6 +336,7 @@ int main(void)
 	test_arrival();
 	test_keys();
 	test_same_key();
+	test_bad_keys();
 	test_return();
 	test_missing();
 	test_mixture();
