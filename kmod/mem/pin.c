@@ -69,11 +69,17 @@ int coll_memlock_charge(unsigned long npages, struct user_struct **user)
 int coll_memlock_more(unsigned long npages, struct user_struct *user)
 {
 	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	long locked;
 
-	if (!user || atomic_long_add_return(npages, &user->locked_vm) <= limit)
+	if (!user)
 		return 0;
-	atomic_long_sub(npages, &user->locked_vm);
-	return -EDQUOT;
+	locked = atomic_long_read(&user->locked_vm);
+	/* Not added before it is checked: a refused charge must not make another one fail. */
+	do {
+		if (locked > limit || npages > limit - locked)
+			return -EDQUOT;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &locked, locked + npages));
+	return 0;
 }
 
 /**

@@ -206,6 +206,53 @@ TEST_F(one_rank, limit)
 	EXPECT_EQ(0, pinned_kib());
 }
 
+struct refused {
+	int fd;
+	__u8 *memory;
+	bool ended;
+	int err;
+};
+
+/* Register more than the limit allows, again and again. */
+static void *register_too_much(void *arg)
+{
+	struct refused *refused = arg;
+	__u32 buffer;
+
+	do {
+		refused->err = member_register(refused->fd, refused->memory, 2 * MIB, 0, &buffer);
+	} while (refused->err == -EDQUOT && !__atomic_load_n(&refused->ended, __ATOMIC_RELAXED));
+	return NULL;
+}
+
+/* A registration that is refused does not count against the limit, not even for a moment. */
+TEST_F(one_rank, limit_beside)
+{
+	struct refused refused = { .fd = member_open(), .memory = self->memory };
+	const __u64 end = now_ms() + 2000;
+	struct sockaddr_storage addr;
+	pthread_t thread;
+	__u32 buffer;
+	char name[33];
+	int err = 0;
+	__u64 id;
+
+	group_unique(name, sizeof(name), &id);
+	ASSERT_EQ(0, member_join(refused.fd, name, id, 0, 1, &addr));
+	ASSERT_TRUE(memlock_limit(MIB));
+	ASSERT_TRUE(drop_ipc_lock());
+	ASSERT_EQ(0, pthread_create(&thread, NULL, register_too_much, &refused));
+	while (!err && now_ms() < end) {
+		err = member_register(self->rank.fd, self->memory, MIB, 0, &buffer) ?:
+		      member_unregister(self->rank.fd, buffer);
+	}
+	__atomic_store_n(&refused.ended, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, err);
+	EXPECT_EQ(-EDQUOT, refused.err);
+	close(refused.fd);
+}
+
 /* Memory that was pinned under a limit is returned to it, whichever process closes the file. */
 TEST_F(one_rank, limit_comes_back)
 {
