@@ -1169,7 +1169,7 @@ const char *coll_strerror(int err);
  *
  * Examples: "rank 2 died (operation 17)", or, for a call that did not become an operation,
  * "send refused: there is no rank 4: the ranks are 0 to 3".  The next failing call replaces
- * the text; after the group has failed it keeps giving the reason of that.  For EFAULT it
+ * the text.  After the group has failed, calls that fail for that reason give it.  For EFAULT it
  * says whether the memory is not mapped, must not be read or written, or cannot be pinned,
  * and at which address.  After a deadline it names all ranks that had not submitted the
  * operation, and waits for their answers, 50 ms at most.  If coll_init() fails there is no
