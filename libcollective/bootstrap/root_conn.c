@@ -270,6 +270,16 @@ static bool has_rank(struct bootstrap_root *root, struct bootstrap_conn *conn,
 	return true;
 }
 
+/*
+ * The client has made the group fail, and has no rank by which it would get the last message.  It
+ * is told at once: after many attempts it waits longer for an answer than rank 0 is there.
+ */
+static int refuse(struct bootstrap_root *root, struct bootstrap_conn *conn, int err)
+{
+	reject(root, conn, err, root->failure.text);
+	return err;
+}
+
 /* The client is authenticated, or the group has no secret: record its rank. */
 static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
@@ -289,7 +299,7 @@ static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn
 	coll_address_format(&conn->from, from);
 	err = root->has_ended ? 0 : check_consistent(root, hello, from);
 	if (err)
-		return err;
+		return refuse(root, conn, err);
 	if (hello->rank >= (unsigned int)root->settings->nranks || !hello->rank) {
 		bootstrap_conn_close(conn);
 		return 0;
@@ -297,7 +307,7 @@ static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn
 	at = &root->ranks[hello->rank];
 	err = replace_process(root, at, hello, from, &drop);
 	if (err && !root->has_ended)
-		return err;
+		return refuse(root, conn, err);
 	if (err || drop) {
 		bootstrap_conn_close(conn);
 		return 0;

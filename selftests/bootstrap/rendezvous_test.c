@@ -180,6 +180,22 @@ static void test_late(void)
 	close(fd[1]);
 }
 
+/* Rank 0 comes late: by then the other rank waits longer for an answer than rank 0 is there. */
+static void test_contradiction(void)
+{
+	struct session session = { .nranks = 2, .rendezvous = "127.0.0.1", .timeout_ms = 8000 };
+
+	session.members[0].start_ms = 2500;
+	session.members[1].nranks = 3;
+	session_prepare(&session);
+	session_start(&session);
+	session_wait(&session);
+	if (!tap_ok(ended(&session, 0, -EINVAL, 4000, "says the group has 3") &&
+		    ended(&session, 1, -EINVAL, 4000, "says the group has 3"),
+		    "a rank that contradicts a late rank 0 is told so"))
+		session_note(&session);
+}
+
 /* Bytes before a valid proof are not accepted as those of rank 0. */
 static void impostor(const char *name, const uint8_t *answer, size_t size)
 {
@@ -422,6 +438,7 @@ int main(void)
 	test_plain();
 	test_strangers();
 	test_late();
+	test_contradiction();
 	test_impostors();
 	test_resolver();
 	test_stale();
