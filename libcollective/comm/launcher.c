@@ -113,6 +113,10 @@ static int incomplete_pair(const struct launcher *launcher, struct coll_detail *
 				 "%s is %s and %s is %s: set both, or neither",
 				 launcher->rank, empty_or_not_set(launcher->rank),
 				 launcher->size, empty_or_not_set(launcher->size));
+	if (launcher->kind == COLL_LAUNCHER_NONE)
+		return coll_fail(detail, -EINVAL,
+				 "%s=%s is set, but %s is %s: set both, or neither", there,
+				 coll_env_text(there), missing, empty_or_not_set(missing));
 	return coll_fail(detail, -EINVAL,
 			 "%s=%s is set (by %s), but %s is %s: set both, or COLL_RANK and COLL_SIZE",
 			 there, coll_env_text(there), launcher->name, missing,

@@ -81,7 +81,7 @@ static const struct scene scenes[] = {
 	{ "COLL_TRANSPORT=local", { .transport = "tcp" }, .transport = "tcp", .nranks = 1 },
 
 	{ "COLL_RANK=1", .says = "COLL_RANK=1 COLL_SIZE" },
-	{ "COLL_SIZE=1", .says = "COLL_SIZE=1 COLL_RANK" },
+	{ "COLL_SIZE=1", .says = "COLL_SIZE=1 COLL_RANK neither" },
 	{ "COLL_RANK=1 COLL_SIZE= RANK=1 WORLD_SIZE=2", .says = "COLL_SIZE empty" },
 	{ "COLL_RANK= COLL_SIZE=", .says = "COLL_RANK COLL_SIZE empty" },
 	{ "COLL_RANK=", .says = "COLL_RANK empty COLL_SIZE" },
