@@ -9,6 +9,8 @@
 #include <linux/kmod.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/printk.h>
+#include <linux/string.h>
 
 #include "transport/transport.h"
 
@@ -19,13 +21,22 @@ static const struct coll_transport *rdma;
  * coll_rdma_register() - offer a transport
  * @transport: of a module that is being loaded
  *
+ * After an upgrade the file of that module is of another version than this one, which is still
+ * loaded; the two may disagree about structs.
+ *
  * Context: may sleep.
- * Return: 0 or -EBUSY.
+ * Return: 0, -EBUSY, or -EINVAL: the module has another version than this one.
  */
 int coll_rdma_register(const struct coll_transport *transport)
 {
+	const struct module *module = transport->owner;
 	int err = 0;
 
+	if (!module->version || strcmp(module->version, THIS_MODULE->version)) {
+		pr_err("collective: %s is of version %s, this module of %s; reload both\n",
+		       module->name, module->version ?: "none", THIS_MODULE->version);
+		return -EINVAL;
+	}
 	mutex_lock(&rdma_mutex);
 	if (rdma)
 		err = -EBUSY;

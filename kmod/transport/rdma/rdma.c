@@ -119,3 +119,4 @@ module_exit(collective_rdma_exit);
 MODULE_AUTHOR("The collective authors");
 MODULE_DESCRIPTION("Collective operations over RDMA");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(COLL_VERSION);
