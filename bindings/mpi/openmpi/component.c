@@ -120,7 +120,7 @@ coll_component_t mca_coll_collective_component = {
 	.collm_version = {
 		COLL_COMPONENT_VERSION,
 		.mca_component_name = "collective",
-		MCA_BASE_MAKE_VERSION(component, 0, 1, 0),
+		MCA_BASE_MAKE_VERSION(component, VERSION_MAJOR, VERSION_MINOR, VERSION_PATCH),
 		.mca_open_component = component_open,
 		.mca_close_component = component_close,
 		.mca_register_component_params = component_register,
