@@ -29,7 +29,7 @@ help:
 	@echo "make mpich      library to preload for MPICH, into build/mpich/"
 	@echo "make deb        Debian packages, into build/deb/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
-	@echo "make lib tools examples selftests"
+	@echo "make lib tools examples selftests; build/selftests/p2p_test or build/bin/... for one of them"
 	@echo "make install    module for the running kernel, library, tools (PREFIX= DESTDIR=)"
 	@echo "make clean"
 
@@ -51,6 +51,14 @@ examples: lib
 
 selftests: lib
 	@$(MAKE) -C selftests OUT=$(BUILD)/selftests LIB=$(BUILD)/lib
+
+# One of these files, as in `make build/selftests/p2p_test`.
+build/bin/%: tools ;
+
+build/examples/%: examples ;
+
+build/selftests/%: lib
+	@$(MAKE) -C selftests OUT=$(BUILD)/selftests LIB=$(BUILD)/lib $(BUILD)/$(@:build/%=%)
 
 # Not part of `all`: it needs Open MPI's headers.
 mpi: lib
