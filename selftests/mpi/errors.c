@@ -4,7 +4,10 @@
  *
  *	errors mismatch		ranks give different counts
  *	errors size		rank 1 receives from itself what it does not send
+ *	errors limit		the same beside a lower limit of 24 bytes, on 3 ranks
  *	errors type		a type is not one, or not committed
+ *	errors refused		calls of rank 1 are wrong in themselves, the others do not make them
+ *	errors dynamic		a communicator with spawned processes is freed before it fails
  *	errors death		rank 1 dies; run it so that the others go on
  *	errors fatal		ranks give different counts, and MPI ends the program
  */
@@ -196,6 +199,97 @@ static void wrong_type(MPI_Comm comm)
 	handled = 0;
 }
 
+/* By what rank 1 receives from itself, the call is below the limit there, and nowhere else. */
+static void wrong_size_at_limit(MPI_Comm comm)
+{
+	int values[2] = { rank, rank }, all[2 * 3], sums[100], i, err;
+	const int counts[3] = { 2, rank == 1 ? 1 : 2, 2 }, displs[3] = { 0, 2, 4 };
+	const int many[100] = { 0 };
+
+	for (i = 0; i < CALLS; i++)
+		MPI_Allreduce(many, sums, 100, MPI_INT, MPI_SUM, comm);
+	err = MPI_Allgatherv(values, 2, MPI_INT, all, counts, displs, MPI_INT, comm);
+	if (rank == 1)
+		expect(err, "longer than the buffer");
+	else if (err != MPI_SUCCESS || all[2] != 1 || all[3] != 1 || all[5] != 2)
+		die("rank %d: error %d, received %d %d %d", rank, err, all[2], all[3], all[5]);
+}
+
+/* The others must not wait for calls that MPI refuses on rank 1, nor count them. */
+static void make_refused_calls(MPI_Comm comm)
+{
+	const int counts[16] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	double numbers[16] = { 0 }, results[16];
+	int values[16] = { 0 }, all[16], refused = 0, i;
+	MPI_Request request;
+
+	for (i = 0; i < CALLS; i++) {
+		refused += MPI_Allreduce(values, all, 1, MPI_INT, MPI_OP_NULL, comm) != MPI_SUCCESS;
+		refused += MPI_Allreduce(numbers, results, 1, MPI_DOUBLE, MPI_BAND, comm) !=
+			   MPI_SUCCESS;
+		refused += MPI_Reduce_scatter(values, all, counts, MPI_INT, MPI_OP_NULL, comm) !=
+			   MPI_SUCCESS;
+		refused += MPI_Iscan(values, all, 1, MPI_INT, MPI_OP_NULL, comm, &request) !=
+			   MPI_SUCCESS;
+		refused += MPI_Iexscan(values, all, 1, MPI_INT, MPI_OP_NULL, comm, &request) !=
+			   MPI_SUCCESS;
+	}
+	if (refused != 5 * CALLS || handled != refused)
+		die("%d of %d calls were refused, %d times handled", refused, 5 * CALLS, handled);
+	handled = 0;
+}
+
+static void refused(MPI_Comm parent)
+{
+	int value, sum, size, i;
+	MPI_Request request;
+	MPI_Comm comm;
+
+	MPI_Comm_dup(parent, &comm);
+	MPI_Comm_size(comm, &size);
+	for (i = 0; i < 3 * CALLS; i++) {
+		if (rank == 1 && i % CALLS == 0)
+			make_refused_calls(comm);
+		value = rank + i;
+		sum = -1;
+		if (i % 2) {
+			MPI_Iallreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm, &request);
+			MPI_Wait(&request, MPI_STATUS_IGNORE);
+		} else {
+			MPI_Allreduce(&value, &sum, 1, MPI_INT, MPI_SUM, comm);
+		}
+		if (sum != size * (size - 1) / 2 + size * i || handled)
+			die("rank %d: sum %d in call %d: %s", rank, sum, i, text);
+	}
+	MPI_Comm_free(&comm);
+}
+
+/*
+ * MPI_Finalize() disconnects the communicators of processes that were started separately, and no
+ * other.
+ */
+static void dynamic(MPI_Comm parent, char **argv)
+{
+	MPI_Errhandler errhandler;
+	MPI_Comm inter = parent, merged, comms[3];
+	int errors[2], i, k;
+
+	if (parent == MPI_COMM_NULL)
+		MPI_Comm_spawn(argv[0], argv + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
+			       errors);
+	MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &merged);
+	MPI_Comm_rank(merged, &rank);
+	MPI_Comm_create_errhandler(handler, &errhandler);
+	for (i = 0; i < 3; i++) {
+		MPI_Comm_dup(merged, &comms[i]);
+		MPI_Comm_set_errhandler(comms[i], errhandler);
+		for (k = 0; k < CALLS; k++)
+			MPI_Barrier(comms[i]);
+	}
+	mismatch_after_free(comms[0]);
+	mismatch_after_free(comms[1]);
+}
+
 static void death(MPI_Comm comm)
 {
 	int value = rank, sum;
@@ -208,37 +302,48 @@ static void death(MPI_Comm comm)
 
 int main(int argc, char **argv)
 {
+	const char *mode = argc > 1 ? argv[1] : "mismatch";
 	MPI_Errhandler errhandler;
-	MPI_Comm comm;
+	MPI_Comm comm, parent;
 	int i;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (!strcmp(mode, "dynamic")) {
+		MPI_Comm_get_parent(&parent);
+		dynamic(parent, argv);
+		return MPI_Finalize();
+	}
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_create_errhandler(handler, &errhandler);
 	MPI_Comm_set_errhandler(comm, errhandler);
 	for (i = 0; i < CALLS; i++)
 		MPI_Barrier(comm);
-	if (argc > 1 && !strcmp(argv[1], "death")) {
+	if (!strcmp(mode, "death")) {
 		death(comm);
 		/* MPI_Finalize() would wait for rank 1. */
 		fflush(stdout);
 		_Exit(0);
 	}
-	if (argc > 1 && !strcmp(argv[1], "fatal"))
+	if (!strcmp(mode, "fatal"))
 		MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
-	if (argc > 1 && !strcmp(argv[1], "size")) {
+	if (!strcmp(mode, "size")) {
 		wrong_size(comm);
-		MPI_Comm_free(&comm);
-	} else if (argc > 1 && !strcmp(argv[1], "type")) {
+	} else if (!strcmp(mode, "limit")) {
+		wrong_size_at_limit(comm);
+	} else if (!strcmp(mode, "type")) {
 		wrong_type(comm);
-		MPI_Comm_free(&comm);
+	} else if (!strcmp(mode, "refused")) {
+		refused(comm);
 	} else {
 		mismatch(comm);
 		mismatch_in_array(comm);
 		mismatch_in_tests(comm);
 		mismatch_after_free(comm);
+		comm = MPI_COMM_NULL;
 	}
+	if (comm != MPI_COMM_NULL)
+		MPI_Comm_free(&comm);
 	MPI_Errhandler_free(&errhandler);
 	if (!rank)
 		printf("errors are right\n");

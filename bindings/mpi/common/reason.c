@@ -22,6 +22,20 @@ static size_t total(const struct cm_group *group, const struct cm_buffer *buffer
 }
 
 /*
+ * By how much this rank's own block is larger in the input than in the result.  The other ranks
+ * expect the former, also if this rank is wrong and expects something else.
+ */
+static size_t own_difference(const struct cm_group *group, const struct cm_call *call)
+{
+	const struct cm_buffer *send = &call->send, *recv = &call->recv;
+
+	if (send->addr == MPI_IN_PLACE)
+		return 0;
+	return send->count * cm_type_size(send->type) -
+	       cm_buffer_count(recv, group->rank) * cm_type_size(recv->type);
+}
+
+/*
  * Number of bytes by which calls are limited: of the vector, or of the blocks of all ranks.  The
  * signature is the same on every rank, even if the types are not.
  */
@@ -39,6 +53,7 @@ static size_t call_bytes(const struct cm_group *group, const struct cm_call *cal
 	case CM_EXSCAN:
 		return buffer->count * cm_type_size(buffer->type);
 	case CM_ALLGATHERV:
+		return total(group, buffer) + own_difference(group, call);
 	case CM_REDUCE_SCATTER:
 		return total(group, buffer);
 	case CM_GATHERV:
@@ -55,7 +70,7 @@ static size_t call_bytes(const struct cm_group *group, const struct cm_call *cal
 		break;
 	case CM_ALLGATHER:
 	case CM_ALLTOALL:
-		/* What the other ranks expect of this one, also if it expects something else. */
+		/* See own_difference(). */
 		if (call->send.addr != MPI_IN_PLACE)
 			buffer = &call->send;
 		break;
