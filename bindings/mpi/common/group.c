@@ -71,15 +71,21 @@ static bool able(void)
 /* All ranks agree whether each can make a group, and on common values. */
 static bool agree(struct cm_group *group, const struct cm_peers *peers)
 {
+	const long page = sysconf(_SC_PAGESIZE);
 	long long values[AGREED_COUNT] = {
 		[ABLE]			= able() && cm_memory_allows(group->size, peers->local),
 		[STARTED_NEGATED]	= -(long long)group->started,
-		[PAGE_NEGATED]		= -sysconf(_SC_PAGESIZE),
+		[PAGE_NEGATED]		= -page,
 	};
 	int form;
 
 	group->reserved = cm_locked_reserve(peers->local, cm_progress_any_thread(),
 					    &values[LOCKABLE]);
+	/* Of blocking operations, whose share is the largest, none with data could be taken. */
+	if (values[LOCKABLE + CM_BLOCKING] < (long long)cm_locked_bytes(1, 1, page)) {
+		cm_say(1, "older groups leave no memory that may be locked (see ulimit -l)");
+		values[ABLE] = false;
+	}
 	if (peers->min(peers->context, values, AGREED_COUNT))
 		return false;
 	group->first = -values[STARTED_NEGATED] + cm_settings.margin;

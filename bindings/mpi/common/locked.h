@@ -17,6 +17,17 @@
 #include "common/functions.h"
 
 /**
+ * cm_locked_bytes - number of bytes that an operation may pin
+ * @bytes: its bytes, of which each of the two buffers has as many at most
+ * @blocks: number of blocks, each of which begins and ends in a page
+ * @page: size of a page
+ */
+static inline size_t cm_locked_bytes(size_t bytes, size_t blocks, size_t page)
+{
+	return bytes ? 2 * (bytes + 2 * blocks * page) : 0;
+}
+
+/**
  * cm_locked_reserve - reserve memory for the operations of a new group
  * @local: number of processes of this program on this host, which share the limit
  * @threads: several threads may wait in blocking operations at a time

@@ -4,6 +4,7 @@
 
 #include "common/datatype.h"
 #include "common/group.h"
+#include "common/locked.h"
 #include "common/reduction.h"
 #include "common/settings.h"
 #include "common/task.h"
@@ -96,10 +97,6 @@ bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *ca
 	       (bytes == UNKNOWN ? 0 : bytes) >= cm_settings.min_bytes[call->function];
 }
 
-/*
- * Both buffers are pinned, and each has at most the bytes of the call; blocks begin and end in
- * pages.
- */
 size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);
@@ -107,7 +104,7 @@ size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
 
 	if (bytes == UNKNOWN)
 		return SIZE_MAX;
-	return bytes ? 2 * (bytes + 2 * blocks * group->page) : 0;
+	return cm_locked_bytes(bytes, blocks, group->page);
 }
 
 /* May the call need more memory than operations of its form may pin? */
