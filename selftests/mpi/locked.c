@@ -4,9 +4,12 @@
  * need more than that, and one rank is late.  None fails, and all that fit are taken.
  *
  *	locked KIB [SECONDS]	limit for each rank, and by how much rank 1 is late
+ *	locked refused		rank 0 may lock nothing for a while, after groups were made
+ *	locked groups		more groups than there is memory for, for several threads
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,6 +37,12 @@
 #define COMMS		3
 #define CALLS		8
 #define OPERATIONS	(COMMS * CALLS)
+
+/* Communicators and elements of operations that are refused; how long others may take meanwhile. */
+#define REFUSED		20
+#define MANY		16384
+#define REFUSED_SECONDS	5
+#define GROUPS		12
 
 static int rank, size, late;
 static size_t kib;
@@ -160,23 +169,95 @@ static void among_others(MPI_Comm comm, int count)
 	free(out);
 }
 
-int main(int argc, char **argv)
+/* Give each of @count communicators its group. */
+static void make_groups(MPI_Comm *comms, int count)
 {
-	MPI_Comm comms[COMMS];
-	int i, k, count;
+	int i, k;
 
-	MPI_Init(&argc, &argv);
-	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &size);
-	kib = argc > 1 ? atoi(argv[1]) : 1024;
-	late = argc > 2 ? atoi(argv[2]) : 0;
-	/* All ranks are processes of one user on one host. */
-	obey_limit(kib * 1024 * size);
-	for (i = 0; i < COMMS; i++) {
+	for (i = 0; i < count; i++) {
 		MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]);
 		for (k = 0; k < 6; k++)
 			MPI_Barrier(comms[i]);
 	}
+}
+
+static void may_lock(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_MEMLOCK, &limit);
+	limit.rlim_cur = bytes;
+	if (setrlimit(RLIMIT_MEMLOCK, &limit))
+		die("no limit");
+}
+
+/*
+ * The kernel refuses operations of more groups than are tried at a time.  Others go on meanwhile,
+ * and the refused ones are done as soon as they can.
+ */
+static void refused(void)
+{
+	static int in[REFUSED][2][MANY], out[REFUSED][2][MANY];
+	const rlim_t enough = 1ULL << 50;
+	MPI_Request requests[REFUSED][2], barrier;
+	MPI_Comm comms[REFUSED + 1];
+	int i, k, done = 0;
+	double start;
+
+	obey_limit(enough);
+	make_groups(comms, REFUSED + 1);
+	if (!rank)
+		may_lock(0);
+	for (i = 0; i < REFUSED; i++)
+		for (k = 0; k < 2; k++) {
+			fill(in[i][k], MANY, rank + i + k);
+			MPI_Iallreduce(in[i][k], out[i][k], MANY, MPI_INT, MPI_SUM, comms[i],
+				       &requests[i][k]);
+		}
+	start = MPI_Wtime();
+	MPI_Ibarrier(comms[REFUSED], &barrier);
+	while (!done && MPI_Wtime() - start < REFUSED_SECONDS)
+		MPI_Test(&barrier, &done, MPI_STATUS_IGNORE);
+	if (!done)
+		die("rank %d: a barrier waits for operations of other groups", rank);
+	if (!rank)
+		may_lock(enough);
+	MPI_Waitall(2 * REFUSED, requests[0], MPI_STATUSES_IGNORE);
+	for (i = 0; i < REFUSED; i++)
+		for (k = 0; k < 2; k++)
+			check(out[i][k], MANY, size * (size - 1) / 2 + size * (i + k), "refused");
+	for (i = 0; i <= REFUSED; i++)
+		MPI_Comm_free(&comms[i]);
+}
+
+/* All calls are right, whether or not their communicator has a group. */
+static void groups(void)
+{
+	MPI_Comm comms[GROUPS];
+	int round, i, sum;
+
+	obey_limit(2048 * 1024 * size);
+	for (round = 0; round < 2; round++) {
+		make_groups(comms, GROUPS);
+		for (i = 0; i < GROUPS; i++) {
+			MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, comms[i]);
+			check(&sum, 1, size * (size - 1) / 2, "groups");
+		}
+		for (i = 0; i < GROUPS; i++)
+			MPI_Comm_free(&comms[i]);
+	}
+}
+
+static void little(int argc, char **argv)
+{
+	MPI_Comm comms[COMMS];
+	int i, count;
+
+	kib = argc > 1 ? atoi(argv[1]) : 1024;
+	late = argc > 2 ? atoi(argv[2]) : 0;
+	/* All ranks are processes of one user on one host. */
+	obey_limit(kib * 1024 * size);
+	make_groups(comms, COMMS);
 	/* Small ones, those of which a few fit, and those that are too large for a group. */
 	for (count = 16; count <= (int)kib * 64; count *= 4) {
 		nonblocking(comms, count);
@@ -186,6 +267,24 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < COMMS; i++)
 		MPI_Comm_free(&comms[i]);
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 1 ? argv[1] : "";
+	int provided;
+
+	MPI_Init_thread(&argc, &argv,
+			strcmp(mode, "groups") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE,
+			&provided);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &size);
+	if (!strcmp(mode, "refused"))
+		refused();
+	else if (!strcmp(mode, "groups"))
+		groups();
+	else
+		little(argc, argv);
 	if (!rank)
 		printf("calls with little memory are right\n");
 	MPI_Finalize();

@@ -21,6 +21,7 @@
 #include <stddef.h>
 
 #include "common/functions.h"
+#include "common/queue.h"
 
 struct coll_comm;
 struct cm_call;
@@ -71,9 +72,7 @@ struct cm_peers {
  * @reserved: what cm_locked_reserve() has returned
  * @persistent_locked: number of bytes that all persistent collectives can pin
  * @counted: its kernel memory is accounted for (memory.c)
- * @in_flight: number of nonblocking and of persistent operations that are submitted (progress.c)
- * @in_flight_locked: number of bytes that the nonblocking ones may have pinned (progress.c)
- * @scan: latest search for a task in which one of this form was found to have no room (progress.c)
+ * @queues: nonblocking and persistent tasks, by form
  * @error_code: code of MPI that stands for failures of this group; 0: none yet
  * @lock: protects @comm against cm_group_failed(), and @text
  * @text: why the latest operation failed
@@ -94,9 +93,7 @@ struct cm_group {
 	size_t reserved;
 	size_t persistent_locked;
 	bool counted;
-	int in_flight[CM_FORM_COUNT];
-	size_t in_flight_locked;
-	unsigned long long scan[CM_FORM_COUNT];
+	struct cm_queue queues[CM_FORM_COUNT];
 	int error_code;
 	pthread_mutex_t lock;
 	char text[CM_TEXT_SIZE];

@@ -19,16 +19,9 @@
 #include "collective.h"
 #include "common/group.h"
 #include "common/progress.h"
+#include "common/queue.h"
 #include "common/ring.h"
 #include "common/settings.h"
-
-/*
- * Nonblocking and persistent operations that a group has under way; the kernel's limit is higher.
- */
-static const int in_flight_max[CM_FORM_COUNT] = {
-	[CM_NONBLOCKING]	= 128,
-	[CM_PERSISTENT]		= 256,
-};
 
 /* Completions that are taken at once, and operations outside of the ring that a look tests. */
 #define BATCH		16
@@ -39,59 +32,13 @@ static const int in_flight_max[CM_FORM_COUNT] = {
 /* Looks between two looks at the clock. */
 #define LOOKS		32
 
-/**
- * struct task_list - tasks in the order in which they were added
- * @first: first task, or NULL
- * @end: where the next is added
- */
-struct task_list {
-	struct cm_task *first;
-	struct cm_task **end;
-};
-
-/*
- * @lock protects the lists, and what of all groups belongs to this file.  @waiting has nonblocking
- * tasks that are not submitted, @active submitted ones that are not in the ring.  @scans is the
- * number of searches for one that can be submitted.
- */
+/* @lock protects @active: tasks that are submitted, but not in the ring. */
 static struct {
 	pthread_mutex_t lock;
-	struct task_list waiting;
-	struct task_list active;
-	unsigned long long scans;
+	struct cm_list active;
 	void (*poll)(void);
 	bool any_thread;
-} progress = {
-	.lock = PTHREAD_MUTEX_INITIALIZER,
-	.waiting.end = &progress.waiting.first,
-	.active.end = &progress.active.first,
-};
-
-static void list_add(struct task_list *list, struct cm_task *task)
-{
-	task->next = NULL;
-	*list->end = task;
-	list->end = &task->next;
-}
-
-static void list_add_first(struct task_list *list, struct cm_task *task)
-{
-	task->next = list->first;
-	list->first = task;
-	if (!task->next)
-		list->end = &task->next;
-}
-
-/* Remove the task to which @link points. */
-static struct cm_task *list_remove(struct task_list *list, struct cm_task **link)
-{
-	struct cm_task *task = *link;
-
-	*link = task->next;
-	if (list->end == &task->next)
-		list->end = link;
-	return task;
-}
+} progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static unsigned long long now_us(void)
 {
@@ -168,102 +115,51 @@ static void finish(struct cm_task *task)
 
 /* ---- nonblocking ---- */
 
-static void set_in_flight(const struct cm_task *task, int sign)
+/* A nonblocking operation has a result. */
+static void complete(struct cm_task *task, int result)
 {
-	struct cm_group *group = task->group;
-
-	group->in_flight[task->form] += sign;
-	if (task->form == CM_NONBLOCKING)
-		group->in_flight_locked += sign * task->locked;
-}
-
-/* A nonblocking operation is no longer under way, and has a result unless it is tried again. */
-static void started_done(struct cm_task *task, int result)
-{
-	const bool again = retries(task, result);
-
-	pthread_mutex_lock(&progress.lock);
-	set_in_flight(task, -1);
-	if (again)
-		list_add_first(&progress.waiting, task);
-	pthread_mutex_unlock(&progress.lock);
-	if (again)
-		return;
 	task->result = result;
 	finish(task);
 	task->state = CM_TASK_COMPLETE;
 	task->complete(task);
 }
 
-/* Return: 0, or why it was refused; then it may be tried again. */
-static int submit_started(struct cm_task *task)
+/* A nonblocking operation is no longer under way.  Return: false: it is to be submitted again. */
+static bool started_done(struct cm_task *task, int result)
+{
+	const bool again = retries(task, result);
+
+	cm_queue_done(task, again);
+	if (!again)
+		complete(task, result);
+	return !again;
+}
+
+static void submit_started(struct cm_task *task)
 {
 	const bool ringed = uses_ring(task);
 	int err = submit(task, ringed);
 
 	if (err) {
 		started_done(task, err);
-		return err;
+	} else if (!ringed) {
+		pthread_mutex_lock(&progress.lock);
+		cm_list_add(&progress.active, task);
+		pthread_mutex_unlock(&progress.lock);
 	}
-	if (ringed)
-		return 0;
-	pthread_mutex_lock(&progress.lock);
-	list_add(&progress.active, task);
-	pthread_mutex_unlock(&progress.lock);
-	return 0;
 }
 
-static bool has_room(const struct cm_task *task)
-{
-	const struct cm_group *group = task->group;
-
-	if (group->in_flight[task->form] >= in_flight_max[task->form])
-		return false;
-	/* What persistent ones pin was reserved when they were made. */
-	return !task->locked || task->form == CM_PERSISTENT ||
-	       group->in_flight_locked + task->locked <= group->lockable[CM_NONBLOCKING];
-}
-
-/*
- * Take the first waiting task whose group has room, and count it as under way; NULL: none.  Within
- * a group none overtakes another that all ranks start earlier, and which may wait for it elsewhere.
- */
-static struct cm_task *next_waiting(void)
-{
-	struct cm_task **link, *task = NULL;
-	unsigned long long *scan;
-
-	/* Without the lock, so that a look costs nothing; a later one finds what this misses. */
-	if (!__atomic_load_n(&progress.waiting.first, __ATOMIC_RELAXED))
-		return NULL;
-	pthread_mutex_lock(&progress.lock);
-	progress.scans++;
-	for (link = &progress.waiting.first; *link; link = &(*link)->next) {
-		scan = &(*link)->group->scan[(*link)->form];
-		if (*scan == progress.scans)
-			continue;
-		if (!has_room(*link)) {
-			*scan = progress.scans;
-			continue;
-		}
-		task = list_remove(&progress.waiting, link);
-		set_in_flight(task, 1);
-		break;
-	}
-	pthread_mutex_unlock(&progress.lock);
-	return task;
-}
-
-/* Submit the tasks that were waiting at the beginning, at most. */
 static void submit_waiting(void)
 {
+	const unsigned long long pass = cm_queue_pass();
 	struct cm_task *task;
 	int i;
 
-	for (i = 0; i < BATCH; i++) {
-		task = next_waiting();
-		if (!task || submit_started(task))
+	for (i = 0; pass && i < BATCH; i++) {
+		task = cm_queue_take(pass);
+		if (!task)
 			break;
+		submit_started(task);
 	}
 }
 
@@ -273,72 +169,60 @@ void cm_task_start(struct cm_task *task)
 
 	task->state = CM_TASK_IDLE;
 	task->retry_until = 0;
-	pthread_mutex_lock(&progress.lock);
-	if (err)
-		set_in_flight(task, 1);
-	else
-		list_add(&progress.waiting, task);
-	pthread_mutex_unlock(&progress.lock);
-	if (err)
-		started_done(task, err);
-	else
-		submit_waiting();
+	if (err) {
+		complete(task, err);
+		return;
+	}
+	cm_queue_add(task);
+	submit_waiting();
 }
 
 /* Take completed operations that are not in the ring. */
 static int take_active(struct cm_completion *completions)
 {
-	struct cm_task **link, *task;
-	int n = 0, looks = 0, done, err;
+	struct cm_task *task, *last;
+	int n = 0, looks, done, err;
 
 	if (!__atomic_load_n(&progress.active.first, __ATOMIC_RELAXED))
 		return 0;
 	pthread_mutex_lock(&progress.lock);
-	link = &progress.active.first;
-	while (*link && looks++ < BATCH) {
-		task = *link;
+	last = progress.active.first ? progress.active.last : NULL;
+	for (looks = 0, task = NULL; looks < BATCH && task != last; looks++) {
+		task = cm_list_take(&progress.active);
 		err = coll_test(task->request, &done);
-		if (!done) {
-			link = &task->next;
-			continue;
-		}
-		list_remove(&progress.active, link);
-		completions[n++] = (struct cm_completion){ task, err };
-	}
-	/* The next look begins with the tasks that this one has not tested. */
-	if (*link && link != &progress.active.first) {
-		*progress.active.end = progress.active.first;
-		progress.active.end = link;
-		progress.active.first = *link;
-		*link = NULL;
+		if (done)
+			completions[n++] = (struct cm_completion){ task, err };
+		else
+			/* The next look begins with the tasks that this one has not tested. */
+			cm_list_add(&progress.active, task);
 	}
 	pthread_mutex_unlock(&progress.lock);
 	return n;
 }
 
-static void handle(const struct cm_completion *completion)
+/* Return: false: the operation was refused, and is to be submitted again. */
+static bool handle(const struct cm_completion *completion)
 {
 	struct cm_task *task = completion->context;
 
-	if (task->complete) {
-		started_done(task, completion->result);
-		return;
-	}
+	if (task->complete)
+		return started_done(task, completion->result);
 	task->result = completion->result;
 	task->state = CM_TASK_COMPLETE;
+	return true;
 }
 
 int cm_progress(void)
 {
 	struct cm_completion completions[2 * BATCH];
-	int i, n;
+	int i, n, done = 0;
 
 	n = cm_ring_reap(completions, BATCH);
 	n += take_active(completions + n);
 	for (i = 0; i < n; i++)
-		handle(&completions[i]);
+		done += handle(&completions[i]);
 	submit_waiting();
-	return n;
+	return done;
 }
 
 /* ---- blocking ---- */

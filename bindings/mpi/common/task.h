@@ -127,6 +127,7 @@ enum cm_input {
  * @request: request of the library, if the operation is not in the ring
  * @complete: called when the operation is complete, by any thread; NULL: a thread waits
  * @retry_until: time in microseconds until which a refused submission is tried again; 0: not yet
+ * @pass: latest pass over the queues in which it was submitted (progress.c)
  * @next: next task of a list
  */
 struct cm_task {
@@ -149,6 +150,7 @@ struct cm_task {
 	struct coll_request *request;
 	void (*complete)(struct cm_task *task);
 	unsigned long long retry_until;
+	unsigned long long pass;
 	struct cm_task *next;
 };
 
