@@ -32,6 +32,7 @@
 
 #define CALLS	8
 #define MANY	300
+#define PERSISTENT	600
 
 static int rank, size;
 static const char *program;
@@ -255,6 +256,40 @@ static void many(void)
 			die("sum %d of many is %d", i, results[i]);
 	}
 }
+
+#ifdef OPEN_MPI
+/*
+ * More persistent calls than the kernel accepts at a time, started in opposite orders: those that
+ * any rank waits for are under way on all.
+ */
+static void many_persistent(void)
+{
+	static int values[PERSISTENT], results[PERSISTENT];
+	static MPI_Request requests[PERSISTENT];
+	int i, k, round;
+
+	for (i = 0; i < PERSISTENT; i++)
+		INIT(Allreduce)(&values[i], &results[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+				MPI_INFO_NULL, &requests[i]);
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < PERSISTENT; i++) {
+			k = rank % 2 ? PERSISTENT - 1 - i : i;
+			values[k] = rank + k + round;
+			MPI_Start(&requests[k]);
+		}
+		MPI_Waitall(PERSISTENT, requests, MPI_STATUSES_IGNORE);
+		for (i = 0; i < PERSISTENT; i++)
+			if (results[i] != size * (size - 1) / 2 + size * (i + round))
+				die("sum %d of many persistent ones is %d", i, results[i]);
+	}
+	for (i = 0; i < PERSISTENT; i++)
+		MPI_Request_free(&requests[i]);
+}
+#else
+static void many_persistent(void)
+{
+}
+#endif
 
 /* Messages and collectives, persistent and not, are started and completed together. */
 static void mixed(void)
@@ -524,6 +559,7 @@ int main(int argc, char **argv)
 	not_freed();
 	many();
 	mixed();
+	many_persistent();
 	sparse();
 	kinds();
 	halves();

@@ -28,6 +28,7 @@ static const char * const reason_names[CM_REASON_COUNT] = {
 	[CM_SMALL]		= "small",
 	[CM_LARGE]		= "large",
 	[CM_LOCKED_MEMORY]	= "locked-memory",
+	[CM_MANY]		= "many",
 	[CM_UNSUPPORTED]	= "unsupported",
 };
 

@@ -51,6 +51,7 @@ enum cm_form {
  * @CM_SMALL: left to MPI: fewer bytes than the lower limit
  * @CM_LARGE: left to MPI: more bytes than the upper limit
  * @CM_LOCKED_MEMORY: left to MPI: more bytes than the ranks may lock, or possibly so
+ * @CM_MANY: left to MPI: more persistent calls of the communicator than can be started at a time
  * @CM_UNSUPPORTED: left to MPI: the binding has no such form
  */
 enum cm_reason {
@@ -61,6 +62,7 @@ enum cm_reason {
 	CM_SMALL,
 	CM_LARGE,
 	CM_LOCKED_MEMORY,
+	CM_MANY,
 	CM_UNSUPPORTED,
 	CM_REASON_COUNT
 };

@@ -128,6 +128,9 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 
 	if (reduces(call->function) && !cm_reduction_find(call->recv.type, call->op, &reduction))
 		return CM_REDUCTION;
+	/* Ranks may start them in any order, and any of them may be waited for. */
+	if (form == CM_PERSISTENT && group->persistent >= CM_PERSISTENT_MAX)
+		return CM_MANY;
 	if (exceeds_locked(group, call, form))
 		return CM_LOCKED_MEMORY;
 	if (!cm_call_large_enough(group, call))
