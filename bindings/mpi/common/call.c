@@ -161,15 +161,22 @@ bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum
 	return reason == CM_TAKEN;
 }
 
+int cm_call_fail(struct cm_group *group, const struct cm_call *call, int err)
+{
+	cm_group_failed(group, err, cm_function_name(call->function), true);
+	return cm_group_error(group, err);
+}
+
 int cm_call_run(struct cm_group *group, const struct cm_call *call)
 {
 	struct cm_task task;
 	int err = cm_task_build(&task, group, call, CM_BLOCKING);
 
-	if (err)
-		cm_group_failed(group, err, cm_function_name(call->function), true);
-	else
-		err = cm_task_run(&task);
+	if (err) {
+		cm_task_end(&task);
+		return cm_call_fail(group, call, err);
+	}
+	err = cm_task_run(&task);
 	cm_task_end(&task);
 	return err ? cm_group_error(group, err) : MPI_SUCCESS;
 }

@@ -35,6 +35,18 @@ bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum
 		  bool up);
 
 /**
+ * cm_call_fail - this rank cannot do its part of a call that is taken
+ * @group: group of its communicator
+ * @call: the call
+ * @err: why: a negative errno
+ *
+ * It leaves the group, so that the others do not wait for it.
+ *
+ * Return: error code of MPI.
+ */
+int cm_call_fail(struct cm_group *group, const struct cm_call *call, int err);
+
+/**
  * cm_call_run - do a blocking call that is taken
  * @group: group of its communicator
  * @call: the call

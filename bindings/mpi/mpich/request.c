@@ -3,9 +3,11 @@
  * Requests of nonblocking calls: generalized requests, with MPICH's extension by which it asks for
  * progress where a program waits for or tests them.
  */
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "common/call.h"
 #include "common/progress.h"
 #include "mpich.h"
 
@@ -101,20 +103,16 @@ int request_start(struct communicator *communicator, const struct cm_call *call,
 	int err;
 
 	if (!request)
-		return MPI_ERR_NO_MEM;
+		return cm_call_fail(&communicator->group, call, -ENOMEM);
 	request->references = 1;
 	request->communicator = communicator;
 	communicator->references++;
 	err = cm_task_build(&request->task, &communicator->group, call, CM_NONBLOCKING);
+	if (!err && PMPIX_Grequest_start(query, release, cancel, poll, wait_all, request,
+					 &request->handle) != MPI_SUCCESS)
+		err = -ENOMEM;
 	if (err) {
-		cm_group_failed(&communicator->group, err, cm_function_name(call->function),
-				true);
-		err = cm_group_error(&communicator->group, err);
-	} else {
-		err = PMPIX_Grequest_start(query, release, cancel, poll, wait_all, request,
-					   &request->handle);
-	}
-	if (err) {
+		err = cm_call_fail(&communicator->group, call, err);
 		request_put(request);
 		return err;
 	}

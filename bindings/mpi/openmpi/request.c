@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Requests of nonblocking and persistent calls. */
+#include <errno.h>
 #include <stddef.h>
 
 #include "compat.h"
 
+#include "common/call.h"
 #include "common/progress.h"
 #include "module.h"
 
@@ -128,13 +130,12 @@ int collective_request_new(struct collective_module *module, const struct cm_cal
 	int err;
 
 	if (!new)
-		return MPI_ERR_NO_MEM;
+		return cm_call_fail(&module->group, call, -ENOMEM);
 	request_init(new, module, form);
 	err = cm_task_build(&new->task, &module->group, call, form);
 	cm_task_keep_types(&new->task);
 	if (err) {
-		cm_group_failed(&module->group, err, cm_function_name(call->function), true);
-		err = cm_group_error(&module->group, err);
+		err = cm_call_fail(&module->group, call, err);
 		request_destroy(new);
 		return err;
 	}
