@@ -76,12 +76,15 @@ static int request_start(size_t count, ompi_request_t **requests)
 /*
  * Open MPI frees a request that has failed, and gives the failure to the error handler of its
  * communicator after that.  If the program has freed that one, it stays until MPI_Finalize() frees
- * it.
+ * it.  That counts those of processes that were started separately (dynamic), among which this one
+ * no longer is.
  */
 static void communicator_drop(struct ompi_communicator_t *communicator, bool failed)
 {
 	if (!failed || ((opal_object_t *)communicator)->obj_reference_count > 1)
 		OBJ_RELEASE(communicator);
+	else
+		communicator->c_flags &= ~OMPI_COMM_DYNAMIC;
 }
 
 static void request_destroy(struct collective_request *request)
