@@ -330,6 +330,26 @@ EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	return err;
 }
 
+/*
+ * Were all ranks started together?  Others, which MPI_Comm_spawn() has started or which connect,
+ * need not have this library.  All ranks come to the same answer.
+ */
+static bool started_together(MPI_Comm handle)
+{
+	MPI_Group all, world, others;
+	int count;
+
+	PMPI_Comm_group(handle, &all);
+	PMPI_Comm_group(MPI_COMM_WORLD, &world);
+	PMPI_Group_difference(all, world, &others);
+	PMPI_Group_size(others, &count);
+	if (others != MPI_GROUP_EMPTY)
+		PMPI_Group_free(&others);
+	PMPI_Group_free(&world);
+	PMPI_Group_free(&all);
+	return !count;
+}
+
 static struct communicator *communicator_new(MPI_Comm handle)
 {
 	struct communicator *communicator;
@@ -347,6 +367,10 @@ static struct communicator *communicator_new(MPI_Comm handle)
 	communicator->references = 1;
 	communicator->handle = handle;
 	cm_group_init(&communicator->group, rank, size);
+	if (!started_together(handle)) {
+		cm_say(1, "a communicator has processes that may be without this library");
+		communicator->group.state = CM_GROUP_NEVER;
+	}
 	pthread_mutex_lock(&lock);
 	communicator->next = communicators;
 	communicator->link = &communicators;
@@ -367,7 +391,9 @@ struct communicator *communicator_find(MPI_Comm handle)
 		return NULL;
 	if (!found) {
 		communicator = communicator_new(handle);
-		PMPI_Comm_set_attr(handle, keyval, communicator);
+		/* The next call would begin to count again. */
+		if (PMPI_Comm_set_attr(handle, keyval, communicator) != MPI_SUCCESS)
+			PMPI_Abort(handle, MPI_ERR_NO_MEM);
 	}
 	return communicator == &left ? NULL : communicator;
 }
