@@ -81,8 +81,10 @@ static size_t call_bytes(const struct cm_group *group, const struct cm_call *cal
 	return group->size * buffer->count * cm_type_size(buffer->type);
 }
 
-static bool reduces(enum cm_function function)
+bool cm_call_reduces(const struct cm_call *call)
 {
+	const enum cm_function function = call->function;
+
 	return function == CM_ALLREDUCE || function == CM_REDUCE || function == CM_SCAN ||
 	       function == CM_EXSCAN || function == CM_REDUCE_SCATTER ||
 	       function == CM_REDUCE_SCATTER_BLOCK;
@@ -126,7 +128,7 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 	struct cm_reduction reduction;
 	size_t bytes;
 
-	if (reduces(call->function) && !cm_reduction_find(call->recv.type, call->op, &reduction))
+	if (cm_call_reduces(call) && !cm_reduction_find(call->recv.type, call->op, &reduction))
 		return CM_REDUCTION;
 	/* Ranks may start them in any order, and any of them may be waited for. */
 	if (form == CM_PERSISTENT && group->persistent >= CM_PERSISTENT_MAX)

@@ -191,6 +191,9 @@ void cm_task_end(struct cm_task *task);
 enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call,
 			      enum cm_form form);
 
+/** cm_call_reduces - does a call have an operator? */
+bool cm_call_reduces(const struct cm_call *call);
+
 /**
  * cm_call_locked - number of bytes that a call may pin
  * @group: group that is up

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "common/datatype.h"
+#include "common/reduction.h"
 #include "mpich.h"
 
 static bool is_root(const struct cm_group *group, const struct cm_call *call)
@@ -144,6 +145,19 @@ static bool receives_in_place(const struct cm_group *group, const struct cm_call
 	}
 }
 
+/* MPICH refuses an operator that is none, and one of its own that the type does not have. */
+static bool valid_op(const struct cm_call *call)
+{
+	struct cm_reduction reduction;
+	int nothing;
+
+	if (!cm_call_reduces(call) || cm_reduction_find(call->recv.type, call->op, &reduction))
+		return true;
+	/* It looks at the operator first, and then has nothing to do. */
+	return PMPI_Allreduce(MPI_IN_PLACE, &nothing, 0, call->recv.type, call->op,
+			      communicator_own()) == MPI_SUCCESS;
+}
+
 bool call_valid(const struct cm_group *group, const struct cm_call *call)
 {
 	if (call->function == CM_BARRIER)
@@ -151,5 +165,5 @@ bool call_valid(const struct cm_group *group, const struct cm_call *call)
 	return call->root >= 0 && call->root < group->size && has_counts(group, call) &&
 	       (!uses_send(group, call) || valid_buffer(&call->send, group->size)) &&
 	       (!uses_recv(group, call) || valid_buffer(&call->recv, group->size)) &&
-	       !receives_in_place(group, call) && !aliased(group, call);
+	       !receives_in_place(group, call) && !aliased(group, call) && valid_op(call);
 }
