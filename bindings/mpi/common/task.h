@@ -127,7 +127,7 @@ enum cm_input {
  * @request: request of the library, if the operation is not in the ring
  * @complete: called when the operation is complete, by any thread; NULL: a thread waits
  * @retry_until: time in microseconds until which a refused submission is tried again; 0: not yet
- * @pass: latest pass over the queues in which it was submitted (progress.c)
+ * @pass: latest pass over the queues in which it was submitted (queue.c)
  * @next: next task of a list
  */
 struct cm_task {
