@@ -115,6 +115,9 @@ void coll_comm_set_failure(struct coll_comm *comm, const char *text);
 int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,
 			 unsigned int flags, int err);
 
+/* The same for coll_unregister(), if @err is -ENOENT.  Return: @err. */
+int coll_unregister_failed(struct coll_comm *comm, const void *addr, int err);
+
 /*
  * Number of the registered buffer that contains this memory, or 0.  Context: under @comm->lock.
  */

@@ -307,8 +307,9 @@ int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 int coll_unregister(struct coll_comm *comm, const void *addr)
 {
 	struct coll_region region;
+	int err = region_remove(comm, addr, false, &region);
 
-	return region_remove(comm, addr, false, &region);
+	return coll_unregister_failed(comm, addr, err);
 }
 
 void coll_mem_free_all(struct coll_comm *comm)

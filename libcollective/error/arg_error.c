@@ -201,12 +201,31 @@ int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,
 	if (!err)
 		return 0;
 	state = coll_cancellation_off();
-	if (err == -EFAULT)
+	if (flags & ~COLL_REGISTER_READ_ONLY)
+		snprintf(text + at, sizeof(text) - at, "there are no flags %#x",
+			 flags & ~COLL_REGISTER_READ_ONLY);
+	else if (!size)
+		snprintf(text + at, sizeof(text) - at, "the size is 0");
+	else if (err == -EFAULT)
 		range_format(text, sizeof(text), "memory", (uintptr_t)addr, size,
 			     !(flags & COLL_REGISTER_READ_ONLY));
 	if (strlen(text) == at)
 		snprintf(text + at, sizeof(text) - at, "%zu bytes at %p: %s", size, addr,
 			 coll_strerror(err));
+	coll_comm_set_failure(comm, text);
+	coll_cancellation_restore(state);
+	return err;
+}
+
+int coll_unregister_failed(struct coll_comm *comm, const void *addr, int err)
+{
+	char text[COLL_DETAIL_SIZE];
+	int state;
+
+	if (err != -ENOENT)
+		return err;
+	state = coll_cancellation_off();
+	snprintf(text, sizeof(text), "unregister refused: nothing is registered at %p", addr);
 	coll_comm_set_failure(comm, text);
 	coll_cancellation_restore(state);
 	return err;

@@ -46,6 +46,12 @@ static int rank_arguments(struct lib_rank *me)
 	err = coll_scan(comm, in, out, 4, COLL_FLOAT32, COLL_AVG);
 	CHECK(refused(me, err, -EINVAL,
 		      "scan refused: avg is not defined for it"));
+	err = coll_register(comm, in, sizeof(in), 8);
+	CHECK(refused(me, err, -EINVAL, "register refused: there are no flags 0x8"));
+	err = coll_register(comm, in, 0, 0);
+	CHECK(refused(me, err, -EINVAL, "register refused: the size is 0"));
+	err = coll_unregister(comm, in);
+	CHECK(refused(me, err, -ENOENT, "unregister refused: nothing is registered at 0x"));
 	err = coll_broadcast(comm, in, 4, COLL_FLOAT32, 2);
 	CHECK(refused(me, err, -EINVAL,
 		      "broadcast refused: there is no rank 2: the ranks are 0 to 1"));
