@@ -258,7 +258,8 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config);
  * @comm: communicator, or NULL (nothing happens)
  *
  * Cancels operations under way (struct coll_request) and frees memory from coll_mem_alloc()
- * that was not freed.
+ * that was not freed.  A process that ends without it counts as dead, also after its last
+ * operation: what other ranks have not completed by then fails.
  *
  * Return: 0, or the error of leaving.  The communicator is freed in any case.
  */
