@@ -5,12 +5,14 @@
  *
  * The machine has soft-RoCE on its interface dummy0: selftests/vm/run --rdma.
  */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <collective_admin.h>
 #include <linux/collective_netlink.h>
@@ -61,8 +63,8 @@ static void pair_close(const struct pair *pair)
 	close(pair->fd[1]);
 }
 
-/* Join with a choice, on the address of the RDMA device or on 127.0.0.1. */
-static int pair_join(struct pair *pair, unsigned int rank, unsigned int transport, bool at_device)
+/* Join with a choice, on an address. */
+static int join_at(struct pair *pair, unsigned int rank, unsigned int transport)
 {
 	struct sockaddr_storage *addr = &pair->addr[rank];
 	struct collective_join join = {
@@ -76,11 +78,28 @@ static int pair_join(struct pair *pair, unsigned int rank, unsigned int transpor
 	int err;
 
 	memcpy(join.name, pair->name, strlen(pair->name));
-	own_address(addr, AF_INET, at_device ? RDMA : TCP);
 	memcpy(join.addr, addr, sizeof(*addr));
 	err = member_ioctl(pair->fd[rank], COLLECTIVE_IOC_JOIN, &join);
 	memcpy(addr, join.addr, sizeof(*addr));
 	return err;
+}
+
+/* The same on the address of the RDMA device, or on 127.0.0.1. */
+static int pair_join(struct pair *pair, unsigned int rank, unsigned int transport, bool at_device)
+{
+	own_address(&pair->addr[rank], AF_INET, at_device ? RDMA : TCP);
+	return join_at(pair, rank, transport);
+}
+
+static int pair_join_at(struct pair *pair, unsigned int rank, unsigned int transport,
+			const char *text)
+{
+	struct sockaddr_in *addr = (struct sockaddr_in *)&pair->addr[rank];
+
+	memset(&pair->addr[rank], 0, sizeof(pair->addr[rank]));
+	addr->sin_family = AF_INET;
+	inet_pton(AF_INET, text, &addr->sin_addr);
+	return join_at(pair, rank, transport);
 }
 
 static __u32 offers(const struct sockaddr_storage *addr)
@@ -154,8 +173,9 @@ static const char *link_text(const struct pair *pair, unsigned int rank)
 	coll_admin_close(admin);
 	if (err || found.n != 1)
 		return "not one link";
-	snprintf(command, sizeof(command), "collectivectl -j link show %s %u|jq -e '%s == \"%s\"'",
-		 pair->name, rank, ".links[0] | .transport + \": \" + .why", found.text);
+	snprintf(command, sizeof(command),
+		 "collectivectl -j link show %s %u | jq -e '%s == \"%s\"' >/dev/null", pair->name,
+		 rank, ".links[0] | .transport + \": \" + .why", found.text);
 	return system(command) ? "collectivectl says something else" : found.text;
 }
 
@@ -174,22 +194,47 @@ FIXTURE_VARIANT(choice) {
 	const char *text[2];
 };
 
-#define CHOICE(_name, ...)	FIXTURE_VARIANT_ADD(choice, _name) { __VA_ARGS__ }
+FIXTURE_VARIANT_ADD(choice, auto_calls_rdma) {
+	.transport = { AUTO, RDMA },
+	.offered = { true, true },
+	.text = { "rdma: offered", "rdma: called" },
+};
 
-CHOICE(auto_calls_rdma, .transport = { AUTO, RDMA }, .offered = { true, true },
-	.text = { "rdma: offered", "rdma: called" });
-CHOICE(rdma_calls_auto, .transport = { RDMA, AUTO }, .offered = { true, true },
-	.text = { "rdma: wished", "rdma: called" });
-CHOICE(auto_calls_tcp, .transport = { AUTO, TCP }, .offered = { true, false },
-	.text = { "tcp: not-offered", "tcp: called" });
-CHOICE(tcp_calls_auto, .transport = { TCP, AUTO }, .offered = { false, true },
-	.text = { "tcp: wished", "tcp: called" });
-CHOICE(no_device, .transport = { AUTO, TCP }, .at_lo = true,
-	.text = { "tcp: no-device", "tcp: called" });
-CHOICE(same_kernel, .transport = { AUTO, AUTO }, .offered = { true, true },
-	.text = { "local: same-kernel", "local: called" });
-CHOICE(local, .transport = { LOCAL, AUTO }, .offered = { false, true },
-	.text = { "local: wished", "local: called" });
+FIXTURE_VARIANT_ADD(choice, rdma_calls_auto) {
+	.transport = { RDMA, AUTO },
+	.offered = { true, true },
+	.text = { "rdma: wished", "rdma: called" },
+};
+
+FIXTURE_VARIANT_ADD(choice, auto_calls_tcp) {
+	.transport = { AUTO, TCP },
+	.offered = { true, false },
+	.text = { "tcp: not-offered", "tcp: called" },
+};
+
+FIXTURE_VARIANT_ADD(choice, tcp_calls_auto) {
+	.transport = { TCP, AUTO },
+	.offered = { false, true },
+	.text = { "tcp: wished", "tcp: called" },
+};
+
+FIXTURE_VARIANT_ADD(choice, no_device) {
+	.transport = { AUTO, TCP },
+	.at_lo = true,
+	.text = { "tcp: no-device", "tcp: called" },
+};
+
+FIXTURE_VARIANT_ADD(choice, same_kernel) {
+	.transport = { AUTO, AUTO },
+	.offered = { true, true },
+	.text = { "local: same-kernel", "local: called" },
+};
+
+FIXTURE_VARIANT_ADD(choice, local) {
+	.transport = { LOCAL, AUTO },
+	.offered = { false, true },
+	.text = { "local: wished", "local: called" },
+};
 
 FIXTURE_SETUP(choice)
 {
@@ -355,6 +400,61 @@ TEST_F_TIMEOUT(vain, not_loaded, 100)
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, syscall(SYS_finit_module, fd, "", 0));
 	close(fd);
+}
+
+/*
+ * An iWARP device
+ */
+
+#define IWARP_ADDR	"10.89.0.1"
+
+FIXTURE(iwarp) {
+	struct pair pair;
+};
+
+FIXTURE_SETUP(iwarp)
+{
+	if (!rdma_offered())
+		SKIP(return, "no " MODULE ".ko");
+	/* It may be loaded from elsewhere, because distributions leave it out. */
+	if (access("/sys/module/siw", F_OK) && system("modprobe -q siw"))
+		SKIP(return, "no siw.ko");
+	ASSERT_EQ(0, system("ip link add dummy1 type dummy"));
+	ASSERT_EQ(0, system("ip link set dummy1 up"));
+	ASSERT_EQ(0, system("ip addr add " IWARP_ADDR "/24 dev dummy1"));
+	ASSERT_EQ(0, system("rdma link add siw0 type siw netdev dummy1"));
+	ASSERT_EQ(0, pair_open(&self->pair));
+}
+
+FIXTURE_TEARDOWN(iwarp)
+{
+	pair_close(&self->pair);
+	EXPECT_EQ(0, system("rdma link delete siw0 && ip link delete dummy1"));
+}
+
+/* Wait until the device has its address.  Return: the errno of a JOIN by RDMA. */
+static int iwarp_join(struct pair *pair)
+{
+	__u64 end = now_ms() + END_MS;
+	int err;
+
+	do {
+		err = pair_join_at(pair, 0, RDMA, IWARP_ADDR);
+		sleep_ms(20);
+	} while (err == -ENODEV && now_ms() < end);
+	return err;
+}
+
+TEST_F_TIMEOUT(iwarp, is_refused, 100)
+{
+	struct pair *pair = &self->pair;
+
+	EXPECT_EQ(-EPROTONOSUPPORT, iwarp_join(pair));
+	EXPECT_EQ(0, pair_join_at(pair, 0, AUTO, IWARP_ADDR));
+	EXPECT_NE(COLLECTIVE_OFFERS_RDMA, offers(&pair->addr[0]));
+	EXPECT_EQ(0, pair_join_at(pair, 1, TCP, IWARP_ADDR));
+	EXPECT_EQ(0, pair_connect(pair, CONNECT_MS));
+	EXPECT_STREQ("tcp: iwarp", link_text(pair, 0));
 }
 
 TEST_HARNESS_MAIN
