@@ -226,14 +226,19 @@ int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	ep->private = listener;
 	ep->charged = sizeof(*listener);
 	ep->transport = &coll_rdma;
-	/* Once it has a device, that may go, and the work destroys the identifier. */
+	/*
+	 * Once it has a device, that may go, and the work destroys the identifier.  The connection
+	 * manager's own lock keeps it from noting that in the middle of a call: it would warn.
+	 */
 	mutex_lock(&listener->mutex);
+	rdma_lock_handler(id);
 	err = rdma_bind_addr(id, (struct sockaddr *)addr);
 	/* There is none yet if the address is that of all devices. */
 	if (!err && id->device)
 		err = coll_rdma_check_device(id->device, id->port_num);
 	if (!err)
 		err = rdma_listen(id, LISTEN_BACKLOG);
+	rdma_unlock_handler(id);
 	mutex_unlock(&listener->mutex);
 	if (err)
 		coll_rdma_close_listener(ep);
@@ -368,8 +373,10 @@ int coll_rdma_connect(struct coll_endpoint *ep, const struct sockaddr_storage *a
 	}
 	/* Likewise: see coll_rdma_listen(). */
 	mutex_lock(&conn->mutex);
+	rdma_lock_handler(id);
 	err = rdma_resolve_addr(id, (struct sockaddr *)&from, (const struct sockaddr *)addr,
 				RESOLVE_MS);
+	rdma_unlock_handler(id);
 	mutex_unlock(&conn->mutex);
 	if (!err)
 		return 0;
