@@ -251,6 +251,7 @@ static void join_forget(struct coll_member *member)
 int coll_member_join(struct coll_member *member, struct collective_join *join)
 {
 	struct sockaddr_storage *addr = &member->net.addr;
+	u32 len;
 	int err;
 
 	if (member->fail.state != COLLECTIVE_STATE_NEW)
@@ -262,8 +263,11 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 		return -EINVAL;
 	memset(addr, 0, sizeof(*addr));
 	memcpy(addr, join->addr, join->addr_len);
-	if (join->addr_len < coll_addr_len(addr))
+	len = coll_addr_len(addr);
+	if (join->addr_len < len)
 		return -EINVAL;
+	/* What is behind it says what this rank offers, whatever the caller has there. */
+	memset((u8 *)addr + len, 0, sizeof(*addr) - len);
 
 	join_identity(&member->id, join);
 	join_owner(member, join);
