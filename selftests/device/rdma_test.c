@@ -7,12 +7,10 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -455,78 +453,6 @@ TEST_F_TIMEOUT(machine, device_goes_at_join, 300)
 		EXPECT_EQ(0, status);
 	}
 	EXPECT_TRUE(wait_references(0));
-}
-
-static void call_port(const struct sockaddr_storage *addr, const unsigned int *enough)
-{
-	while (!__atomic_load_n(enough, __ATOMIC_SEQ_CST)) {
-		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-		if (!connect(fd, (const struct sockaddr *)addr, sizeof(struct sockaddr_in)))
-			send(fd, addr, 1, MSG_NOSIGNAL);
-		close(fd);
-	}
-}
-
-/* JOIN by RDMA with an address that no RDMA device has, and a certain port. */
-static int join_in_vain(int fd, const char *name, __u64 id, const struct sockaddr_storage *addr)
-{
-	struct collective_join join = {
-		.size = sizeof(join),
-		.transport = RDMA,
-		.nranks = 1,
-		.id = id,
-		.addr_len = sizeof(*addr),
-	};
-
-	memcpy(join.name, name, strlen(name));
-	memcpy(join.addr, addr, sizeof(*addr));
-	return member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
-}
-
-/* A JOIN fails whose TCP listener has been called already: nothing of that is left. */
-TEST_F_TIMEOUT(machine, join_fails, 200)
-{
-	unsigned int *enough, i, failed = 0;
-	struct sockaddr_storage addr;
-	long long memory;
-	int fd, err, status;
-	pid_t pid;
-
-	enough = mmap(NULL, sizeof(*enough), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		      -1, 0);
-	ASSERT_NE(MAP_FAILED, enough);
-	fd = member_open();
-	own_address(&addr, AF_INET, COLLECTIVE_TRANSPORT_TCP);
-	ASSERT_EQ(0, member_join_as(fd, &(struct collective_join) {
-		.transport = COLLECTIVE_TRANSPORT_TCP, .nranks = 1, .id = self->id,
-	}, self->name, &addr));
-	memory = member_memory(self->name, 0);
-	EXPECT_LT(0, memory);
-	close(fd);
-
-	pid = fork();
-	if (!pid) {
-		call_port(&addr, enough);
-		_exit(0);
-	}
-	fd = member_open();
-	for (i = 0; i < 500; i++) {
-		err = join_in_vain(fd, self->name, self->id, &addr);
-		/* The port of connections that have ended is free a moment later. */
-		EXPECT_TRUE(err == -ENODEV || err == -EADDRINUSE) TH_LOG("%d", err);
-		failed += err == -ENODEV;
-	}
-	EXPECT_LT(100, failed);
-	__atomic_store_n(enough, 1, __ATOMIC_SEQ_CST);
-	EXPECT_EQ(pid, waitpid(pid, &status, 0));
-	/* The file is as it was when it was opened. */
-	EXPECT_EQ(0, member_join_as(fd, &(struct collective_join) {
-		.transport = COLLECTIVE_TRANSPORT_TCP, .nranks = 1, .id = self->id,
-	}, self->name, &addr));
-	EXPECT_EQ(memory, member_memory(self->name, 0));
-	EXPECT_EQ(0, member_value(self->name, 0, "refused_connections"));
-	close(fd);
 }
 
 TEST_HARNESS_MAIN

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A peer by RDMA that does not keep to the protocol of messages, before it has introduced itself:
- * the rank that it calls ends the connection, and works on.
+ * the rank that it calls ends the connection, and works on.  And a program that has the port of a
+ * rank that joins.
  *
  * The peer is a program of librdmacm.  The machine has soft-RoCE: selftests/vm/run --rdma.
  */
@@ -306,6 +307,64 @@ TEST_F_TIMEOUT(rank, storm, 100)
 		;
 	EXPECT_TRUE(peer_ended(&self->peer, BOUND_MS));
 	EXPECT_TRUE(wait_refused(self->name, 2));
+}
+
+static int join_alone(int fd, const char *name, __u64 id, unsigned int transport,
+		      struct sockaddr_storage *addr)
+{
+	struct collective_join join = {
+		.size = sizeof(join),
+		.transport = transport,
+		.nranks = 1,
+		.id = id,
+		.addr_len = sizeof(*addr),
+	};
+	int err;
+
+	memcpy(join.name, name, strlen(name));
+	memcpy(join.addr, addr, sizeof(*addr));
+	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
+	memcpy(addr, join.addr, sizeof(*addr));
+	return err;
+}
+
+/* Have a port that only a listener by RDMA uses.  Return: 0 or 1. */
+static int take_port(struct peer *peer, const char *name, __u64 id, struct sockaddr_storage *addr)
+{
+	__u64 end = now_ms() + BOUND_MS;
+	int fd = member_open();
+
+	own_address(addr, AF_INET, RDMA);
+	CHECK_EQ(0, join_alone(fd, name, id, RDMA, addr));
+	close(fd);
+	memset(peer, 0, sizeof(*peer));
+	peer->channel = rdma_create_event_channel();
+	CHECK(peer->channel);
+	CHECK_EQ(0, rdma_create_id(peer->channel, &peer->id, NULL, RDMA_PS_TCP));
+	while (rdma_bind_addr(peer->id, (struct sockaddr *)addr)) {
+		CHECK(now_ms() < end);
+		sleep_ms(10);
+	}
+	CHECK_EQ(0, rdma_listen(peer->id, 1));
+	return 0;
+}
+
+/* A rank that has chosen AUTO does without RDMA then. */
+TEST_F_TIMEOUT(rank, port_taken, 100)
+{
+	struct sockaddr_storage addr;
+	char name[33];
+	__u32 offers;
+	__u64 id;
+	int fd;
+
+	group_unique(name, sizeof(name), &id);
+	ASSERT_EQ(0, take_port(&self->peer, name, id, &addr));
+	fd = member_open();
+	EXPECT_EQ(0, join_alone(fd, name, id, COLLECTIVE_TRANSPORT_AUTO, &addr));
+	memcpy(&offers, (char *)&addr + COLLECTIVE_ADDR_OFFERS, sizeof(offers));
+	EXPECT_NE(COLLECTIVE_OFFERS_RDMA, offers);
+	close(fd);
 }
 
 TEST_HARNESS_MAIN
