@@ -274,6 +274,8 @@ static void dynamic(MPI_Comm parent, char **argv)
 	MPI_Comm inter = parent, merged, comms[3];
 	int errors[2], i, k;
 
+	/* Open MPI may write to a process that has ended before this one. */
+	signal(SIGPIPE, SIG_IGN);
 	if (parent == MPI_COMM_NULL)
 		MPI_Comm_spawn(argv[0], argv + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
 			       errors);
