@@ -377,7 +377,8 @@ static bool lane_iterate(struct coll_lane *lane)
 	int err;
 
 	lane_run_begin(lane);
-	coll_waiting_end(lane);
+	if (lane->waiting.since)
+		coll_waiting_end(lane);
 	lane_attach_new(lane);
 	lane_end_withdrawals(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
@@ -417,7 +418,8 @@ static bool lane_iterate(struct coll_lane *lane)
 	/* A failure above may have made frames of other operations ready. */
 	moved |= lane->kicked;
 	if (!moved) {
-		coll_waiting_begin(lane);
+		if (!list_empty(&lane->engine.active))
+			coll_waiting_begin(lane);
 		lane_recheck_events(lane);
 	}
 	return moved;

@@ -5,6 +5,7 @@
 
 #include <linux/atomic.h>
 #include <linux/types.h>
+#include <linux/u64_stats_sync.h>
 
 /* Bounds of times are powers of two: 2^10 ns, ... 2^40 ns.  Longer times have a count, too. */
 #define COLL_TIME_SHIFT		10
@@ -19,8 +20,8 @@
  * Read without a lock.
  */
 struct coll_histogram {
-	u64 count[COLL_TIME_COUNTS];
-	u64 sum;
+	u64_stats_t count[COLL_TIME_COUNTS];
+	u64_stats_t sum;
 };
 
 /**

@@ -52,14 +52,12 @@ u32 coll_waiting_peer(const struct coll_part *part)
 
 /**
  * coll_waiting_begin() - a run ends, and nothing can be moved
- * @lane: a lane that runs
+ * @lane: a lane that runs and has an active task
  */
 void coll_waiting_begin(struct coll_lane *lane)
 {
 	struct coll_waiting *waiting = &lane->waiting;
 
-	if (list_empty(&lane->engine.active))
-		return;
 	waiting->part = container_of(lane->engine.active.next, struct coll_part, task.node);
 	waiting->peer = coll_waiting_peer(waiting->part);
 	waiting->since = ktime_get_ns();
@@ -79,16 +77,14 @@ static void count_wait(const struct coll_lane *lane, u64 ns)
 
 /**
  * coll_waiting_end() - a run begins
- * @lane: a lane that runs; a part that has waited has not ended, as parts end in runs only
+ * @lane: a lane that runs and has waited; a part that has waited has not ended, as parts end in
+ *	runs only
  */
 void coll_waiting_end(struct coll_lane *lane)
 {
 	struct coll_waiting *waiting = &lane->waiting;
-	u64 ns;
+	u64 ns = ktime_get_ns() - waiting->since;
 
-	if (!waiting->since)
-		return;
-	ns = ktime_get_ns() - waiting->since;
 	waiting->since = 0;
 	waiting->total += ns;
 	count_wait(lane, ns);

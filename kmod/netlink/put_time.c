@@ -33,10 +33,11 @@ static int put_histogram(struct sk_buff *skb, int attr, const struct coll_histog
 	struct nlattr *nest = nla_nest_start(skb, attr);
 	u32 i;
 
-	if (!nest || nla_put_uint(skb, COLLECTIVE_A_HISTOGRAM_SUM_NS, READ_ONCE(histogram->sum)))
+	if (!nest ||
+	    nla_put_uint(skb, COLLECTIVE_A_HISTOGRAM_SUM_NS, u64_stats_read(&histogram->sum)))
 		return -EMSGSIZE;
 	for (i = 0; i < COLL_TIME_COUNTS; i++)
-		if (put_bucket(skb, i, READ_ONCE(histogram->count[i])))
+		if (put_bucket(skb, i, u64_stats_read(&histogram->count[i])))
 			return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

@@ -250,7 +250,8 @@ static void request_prepare(struct coll_request *request)
 	u32 slow = READ_ONCE(request->reqs->id->slow_percent);
 
 	request->mismatch_peer = COLL_NO_RANK;
-	coll_times_ensure(request->reqs, op->opcode);
+	if (!READ_ONCE(request->reqs->times[op->opcode]))
+		coll_times_new(request->reqs, op->opcode);
 	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET) {
 		request->deadline = (jiffies + timeout) | 1;

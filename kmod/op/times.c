@@ -23,7 +23,14 @@ static size_t times_bytes(const struct coll_requests *reqs)
 	return struct_size_t(struct coll_times, waited, reqs->id->nranks);
 }
 
-static void times_new(struct coll_requests *reqs, u32 collective)
+/**
+ * coll_times_new() - make the table of a collective
+ * @reqs: of the member
+ * @collective: enum collective_opcode
+ *
+ * Context: process of the mm that joined; may sleep.
+ */
+void coll_times_new(struct coll_requests *reqs, u32 collective)
 {
 	struct coll_times *times;
 
@@ -35,19 +42,6 @@ static void times_new(struct coll_requests *reqs, u32 collective)
 		return;
 	kvfree(times);
 	coll_uncharge(reqs->charges, times_bytes(reqs));
-}
-
-/**
- * coll_times_ensure() - make the table of a collective, if there is none
- * @reqs: of the member
- * @collective: enum collective_opcode
- *
- * Context: process of the mm that joined; may sleep.
- */
-void coll_times_ensure(struct coll_requests *reqs, u32 collective)
-{
-	if (!READ_ONCE(reqs->times[collective]))
-		times_new(reqs, collective);
 }
 
 /**
@@ -67,14 +61,26 @@ void coll_times_free(struct coll_requests *reqs)
 	}
 }
 
-static void histogram_add(struct coll_histogram *histogram, u64 ns)
+/* The least i with @ns <= 2^(COLL_TIME_SHIFT + i). */
+static u32 histogram_bucket(u64 ns)
 {
-	/* The least i with @ns <= 2^i. */
-	int i = fls64(ns ? ns - 1 : 0) - COLL_TIME_SHIFT;
+	return ns ? min(fls64((ns - 1) >> COLL_TIME_SHIFT), COLL_TIME_COUNTS - 1) : 0;
+}
 
-	i = clamp(i, 0, COLL_TIME_COUNTS - 1);
-	WRITE_ONCE(histogram->count[i], histogram->count[i] + 1);
-	WRITE_ONCE(histogram->sum, histogram->sum + ns);
+static void histogram_add(struct coll_histogram *histogram, u32 bucket, u64 ns)
+{
+	u64_stats_inc(&histogram->count[bucket]);
+	u64_stats_add(&histogram->sum, ns);
+}
+
+/* An operation that has not waited, which is frequent, has moved for all its time. */
+static void times_count(struct coll_times *times, u64 took, u64 waited, u64 moved)
+{
+	u32 bucket = histogram_bucket(took);
+
+	histogram_add(&times->latency, bucket, took);
+	histogram_add(&times->waiting, histogram_bucket(waited), waited);
+	histogram_add(&times->moving, moved == took ? bucket : histogram_bucket(moved), moved);
 }
 
 /* Time since the submission as a request keeps it, at least 1. */
@@ -136,17 +142,17 @@ void coll_times_add(const struct coll_request *request, u64 now)
 {
 	struct coll_requests *reqs = request->reqs;
 	struct coll_times *times = READ_ONCE(reqs->times[request->op.opcode]);
-	u64 calls, waited, active, took = now - request->submit_ns;
+	u64 took = now - request->submit_ns, active = took, waited;
 
 	lockdep_assert_held(&reqs->fail->lock);
 	if (!times)
 		return;
-	calls = waited_for_calls(request, times, took);
+	waited = waited_for_calls(request, times, took);
 	if (request->error)
 		return;
-	active = took - min((u64)request->queued << COLL_TIME_SHIFT, took);
-	waited = min(waited_in_lanes(request) + calls, active);
-	histogram_add(&times->latency, took);
-	histogram_add(&times->waiting, waited);
-	histogram_add(&times->moving, active - waited);
+	waited += waited_in_lanes(request);
+	if (unlikely(request->queued))
+		active -= min((u64)request->queued << COLL_TIME_SHIFT, took);
+	waited = min(waited, active);
+	times_count(times, took, waited, active - waited);
 }

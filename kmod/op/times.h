@@ -9,7 +9,7 @@
 struct coll_request;
 struct coll_requests;
 
-void coll_times_ensure(struct coll_requests *reqs, u32 collective);
+void coll_times_new(struct coll_requests *reqs, u32 collective);
 void coll_times_queued(struct coll_request *request, u64 now);
 void coll_times_wait_for_calls(struct coll_request *request);
 void coll_times_add(const struct coll_request *request, u64 now);
