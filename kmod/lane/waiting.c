@@ -14,42 +14,6 @@
 #include "lane/times.h"
 #include "lane/waiting.h"
 
-/* The peer that reads memory which this task has sent by reference; COLL_NO_RANK: none. */
-static u32 reading_peer(const struct coll_task *task)
-{
-	const struct coll_stream *stream;
-	u32 i;
-
-	for (i = 0; i < COLL_ZC_REFS; i++) {
-		stream = READ_ONCE(task->zc_ref[i].stream);
-		if (stream)
-			return stream->peer;
-	}
-	return COLL_NO_RANK;
-}
-
-/**
- * coll_waiting_peer() - the rank that a part waits for just now
- * @part: started, and not complete
- *
- * That is the peer of the step that receives; if all is received, of the step that sends; if all is
- * sent, one that still reads it.
- *
- * Context: any; outside the lane's runner the answer may mix two moments.
- * Return: a rank, or COLL_NO_RANK if none is known.
- */
-u32 coll_waiting_peer(const struct coll_part *part)
-{
-	const struct coll_task *task = &part->task;
-	u64 nsteps = READ_ONCE(task->nsteps);
-
-	if (READ_ONCE(task->rx_step) < nsteps)
-		return READ_ONCE(task->rx.from);
-	if (READ_ONCE(task->tx_step) < nsteps)
-		return READ_ONCE(task->tx.to);
-	return reading_peer(task);
-}
-
 /**
  * coll_waiting_begin() - a run ends, and nothing can be moved
  * @lane: a lane that runs and has an active task
@@ -59,7 +23,7 @@ void coll_waiting_begin(struct coll_lane *lane)
 	struct coll_waiting *waiting = &lane->waiting;
 
 	waiting->part = container_of(lane->engine.active.next, struct coll_part, task.node);
-	waiting->peer = coll_waiting_peer(waiting->part);
+	waiting->peer = coll_task_awaited(&waiting->part->task);
 	waiting->since = ktime_get_ns();
 }
 

@@ -23,6 +23,5 @@ struct coll_waiting {
 
 void coll_waiting_begin(struct coll_lane *lane);
 void coll_waiting_end(struct coll_lane *lane);
-u32 coll_waiting_peer(const struct coll_part *part);
 
 #endif /* COLL_WAITING_H */

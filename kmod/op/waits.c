@@ -5,9 +5,9 @@
  * It is for people: lanes own the steps of their tasks and write them while they are read here, so
  * an answer may mix two moments.
  */
+#include "core/engine/engine.h"
 #include "core/match/balance.h"
 #include "fail/failure.h"
-#include "lane/waiting.h"
 #include "op/match.h"
 #include "op/request.h"
 #include "op/requests.h"
@@ -69,6 +69,6 @@ u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max)
 	if (request->match_pending)
 		wait_add(&set, coll_match_awaited(request));
 	for (i = 0; i < request->nparts; i++)
-		wait_add(&set, coll_waiting_peer(&request->part[i]));
+		wait_add(&set, coll_task_awaited(&request->part[i].task));
 	return set.n;
 }

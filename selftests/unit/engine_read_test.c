@@ -230,6 +230,8 @@ static void test_withdrawn(void)
 	       "if one input is withdrawn, none is read");
 	tap_ok(!coll_engine_copy(&f->engine, 1) && !f->completed,
 	       "the operation neither continues nor completes");
+	tap_ok(coll_task_awaited(coll_task_find(&f->engine, 0)) == 2,
+	       "and waits for the rank that has withdrawn its input");
 	drain(f);
 	fail(f, 0);
 	tap_ok(f->completed == 1 && f->error == -ECANCELED, "before it is aborted");
@@ -244,6 +246,8 @@ static void test_withdrawn(void)
 	tap_ok(!signal_barrier(f, SECOND) && coll_engine_copy(&f->engine, 1) &&
 	       result(f, chunk(0), COUNT - chunk(0), 0x99) && !coll_engine_copy(&f->engine, 1),
 	       "a result that is withdrawn is not copied");
+	tap_ok(coll_task_awaited(coll_task_find(&f->engine, 0)) == 1,
+	       "and its owner is waited for");
 	fail(f, 0);
 	drain(f);
 	tap_ok(f->completed == 1 && f->error == -ECANCELED, "and the operation fails");
@@ -258,6 +262,7 @@ static void test_short(void)
 	world.len[2] = chunk(0) - 1;
 	tap_ok(!submit_fused(f) && !signal_barrier(f, 0) && coll_engine_copy(&f->engine, 1) &&
 	       f->mismatches == 1 && !world.reading[1] && !world.reading[2] &&
+	       coll_task_awaited(coll_task_find(&f->engine, 0)) == 2 &&
 	       result(f, 0, COUNT, 0x99),
 	       "an input that is shorter than what is read is a mismatch, and nothing is read");
 	tap_ok(!coll_engine_copy(&f->engine, 1) && f->mismatches == 1 && !f->completed,

@@ -158,6 +158,7 @@ struct coll_peer_run {
  * @error: 0, or the negative errno of the abort
  * @open_frames: number of frames of this task that have begun and not ended.  Each stream
  *	has at most one, so this is below the number of ranks
+ * @mismatched_by: the peer of @mismatched
  * @granted: true if the sender of the current run is granted all of it
  * @run_started: true if frames of the current run may be received
  * @by_grant: true if the rest of the current outgoing run is sent on a grant only, whatever
@@ -217,6 +218,7 @@ struct coll_task {
 	bool exchanging;
 	int error;
 	u32 open_frames;
+	u32 mismatched_by;
 	bool granted;
 	bool run_started;
 	bool by_grant;
@@ -449,6 +451,9 @@ struct coll_stream {
 	u32 unexp_head[COLL_UNEXP_HASH];
 	u32 unexp_tail[COLL_UNEXP_HASH];
 };
+
+/* awaited.c */
+u32 coll_task_awaited(const struct coll_task *task);
 
 /* engine.c */
 void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash);

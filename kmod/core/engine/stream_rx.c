@@ -405,7 +405,7 @@ void coll_stream_revoked(struct coll_stream *stream, u32 len)
 	stream->rx_cost = COLL_PIECE_COST;
 	if (task) {
 		coll_stream_discard_rest(stream);
-		task->mismatched = true;
+		coll_task_stop(task, stream->peer);
 	}
 	stream->sink.left = 0;
 	stream->sink.carried = 0;

@@ -49,7 +49,7 @@ void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine, u3
 /* A peer has called something else than the task in progress here. */
 void coll_stream_mismatch(const struct coll_stream *stream, struct coll_task *task)
 {
-	task->mismatched = true;
+	coll_task_stop(task, stream->peer);
 	stream->engine->ops->mismatch(stream->engine->ctx, task, stream->peer);
 }
 

@@ -108,6 +108,9 @@ bool coll_task_expects(const struct coll_task *task, const struct coll_data *dat
 void coll_task_set_length(struct coll_task *task, const struct coll_data *data);
 void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 len);
 
+/* awaited.c */
+void coll_task_stop(struct coll_task *task, u32 peer);
+
 /* task_read.c */
 u64 coll_task_read(struct coll_task *task);
 void coll_task_expose(struct coll_task *task);

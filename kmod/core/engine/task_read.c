@@ -48,30 +48,25 @@ static void task_end_read(struct coll_task *task, u32 operands)
 }
 
 /*
- * A rank has withdrawn its memory: it has aborted the operation, and this rank will hear of it.
- * Or it exposes too little, and this rank has reported that.
- */
-static void task_read_withdrawn(struct coll_task *task)
-{
-	task->mismatched = true;
-	list_del_init(&task->local_copies);
-}
-
-/*
- * Begin to read the memory of a rank, whose first @end bytes the current step may read.  Return:
- * false if it is withdrawn or shorter.
+ * Begin to read the memory of a rank, whose first @end bytes the current step may read.
+ *
+ * Return: false if the rank has withdrawn it: the rank has aborted the operation, and this rank
+ * will hear of it.  Or the rank exposes too little, and this rank reports that.
  */
 static bool task_begin_read(struct coll_task *task, u32 peer, u32 area, u64 end,
 			    struct coll_exposed *exposed)
 {
 	const struct coll_engine *engine = task->engine;
+	bool begun = engine->ops->begin_read(engine->ctx, task, peer, area, exposed);
 
-	if (!engine->ops->begin_read(engine->ctx, task, peer, area, exposed))
-		return false;
-	if (end <= exposed->len)
+	if (begun && end <= exposed->len)
 		return true;
-	engine->ops->end_read(engine->ctx, task, peer);
-	engine->ops->mismatch(engine->ctx, task, peer);
+	if (begun) {
+		engine->ops->end_read(engine->ctx, task, peer);
+		engine->ops->mismatch(engine->ctx, task, peer);
+	}
+	coll_task_stop(task, peer);
+	list_del_init(&task->local_copies);
 	return false;
 }
 
@@ -183,10 +178,8 @@ u64 coll_task_read(struct coll_task *task)
 
 	n = task->rx.reduce ? task_read_reduce(task, left, &cost) :
 			      task_read_copy(task, left, &cost);
-	if (!n) {
-		task_read_withdrawn(task);
+	if (!n)
 		return cost;
-	}
 	if (n == left)
 		list_del_init(&task->local_copies);
 	coll_task_rx_advance(task, task->rx_off + n);
