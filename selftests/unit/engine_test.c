@@ -508,6 +508,7 @@ static void test_requests_asked_again(void)
 {
 	const u32 most = (COLL_CREDIT_FIRST - COLL_CREDIT_KEPT / 2) / COLL_DATA_SIZE;
 	struct fixture *f = drop_requests(0, 1);
+	u32 i;
 
 	tap_ok(asks_again(f, most) == 1, "the sender of a dropped request is asked for it again");
 	tap_ok(!asks_again(f, most + 1) && !asks_again(f, most + 2),
@@ -520,6 +521,16 @@ static void test_requests_asked_again(void)
 	       "with keys, senders of other requests are not asked");
 	tap_ok(asks_again(f, coll_instance_keyed(most + 1)) == 1 &&
 	       asks_again(f, coll_instance_keyed(most)) == 1, "those of dropped ones are, once");
+	fixture_free(f);
+
+	f = drop_requests(coll_instance_keyed(0), COLL_DROPPED_KEYED);
+	for (i = 0; i < COLL_DROPPED_KEYED; i++)
+		fail(f, coll_instance_keyed(most + i));
+	tap_ok(!f->stream[1].dropped.nkeyed, "operations that fail are not listed any more");
+	arrive_frame(f, 1, coll_instance_keyed(100), 0, 0, 0, EAGER | COLL_DATA_REQUEST, 0);
+	tap_ok(!asks_again(f, coll_instance_keyed(101)) &&
+	       asks_again(f, coll_instance_keyed(100)) == 1,
+	       "so there is a place for the next one, and no other sender is asked");
 	fixture_free(f);
 
 	f = drop_requests(coll_instance_keyed(0), COLL_DROPPED_KEYED + 1);

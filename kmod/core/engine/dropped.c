@@ -22,12 +22,13 @@ static void keyed_add(struct coll_dropped *dropped, u64 instance)
 		dropped->keyed[dropped->nkeyed++] = instance;
 }
 
-static bool keyed_take(struct coll_dropped *dropped, u64 instance)
+/* Return: true if it was listed. */
+static bool keyed_remove(struct coll_dropped *dropped, u64 instance)
 {
 	u32 i = keyed_find(dropped, instance);
 
 	if (i == dropped->nkeyed)
-		return dropped->more_keyed;
+		return false;
 	dropped->keyed[i] = dropped->keyed[--dropped->nkeyed];
 	return true;
 }
@@ -57,7 +58,19 @@ void coll_dropped_add(struct coll_dropped *dropped, u64 instance)
 bool coll_dropped_take(struct coll_dropped *dropped, u64 instance)
 {
 	if (instance & COLL_INSTANCE_KEYED)
-		return keyed_take(dropped, instance);
+		return keyed_remove(dropped, instance) || dropped->more_keyed;
 	return instance < (coll_instance_is_counted(instance) ? dropped->counted :
 								dropped->message);
+}
+
+/**
+ * coll_dropped_forget() - an operation has failed: its sender is not asked again
+ * @dropped: of the sender
+ * @instance: of the operation
+ */
+void coll_dropped_forget(struct coll_dropped *dropped, u64 instance)
+{
+	/* Of the others the latest one is known, and instances after it say nothing of it. */
+	if (instance & COLL_INSTANCE_KEYED)
+		keyed_remove(dropped, instance);
 }

@@ -8,8 +8,8 @@
  *
  * Collectives without a key start in the order of their instances, and so do the messages of a
  * sender, so the latest one says enough: an operation before it is asked for in vain at most.
- * Operations with a key start in any order.  Each is listed; once there are too many, the senders
- * of all of them are asked.
+ * Operations with a key start in any order.  Each is listed until it starts or fails; once there
+ * are too many, the senders of all of them are asked.
  */
 #ifndef COLL_DROPPED_H
 #define COLL_DROPPED_H
@@ -37,5 +37,6 @@ struct coll_dropped {
 
 void coll_dropped_add(struct coll_dropped *dropped, u64 instance);
 bool coll_dropped_take(struct coll_dropped *dropped, u64 instance);
+void coll_dropped_forget(struct coll_dropped *dropped, u64 instance);
 
 #endif /* COLL_DROPPED_H */

@@ -179,15 +179,18 @@ void coll_engine_withdrawn(struct coll_engine *engine, u64 instance)
  * @instance: the instance: see struct coll_engine_ops
  *
  * Their credit goes back to the senders, so frames of failed operations never block others.
+ * Requests that were dropped before are not asked for again.
  */
 void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance)
 {
 	struct coll_stream *stream;
 
 	/* One look at each stream, and at each of its unexpected frames of this instance. */
-	list_for_each_entry(stream, &engine->streams, node)
+	list_for_each_entry(stream, &engine->streams, node) {
 		while (coll_stream_deliver_unexpected(stream, instance))
 			;
+		coll_dropped_forget(&stream->dropped, instance);
+	}
 }
 
 /**
