@@ -204,6 +204,15 @@ static bool control_idle(const struct coll_member *member)
 	       !control_has_deferred(member);
 }
 
+/* The smaller memory is charged to the cgroup of the process that joined, as the larger one was. */
+static void control_shrink(struct coll_member *member)
+{
+	struct mem_cgroup *memcg = set_active_memcg(member->owner.memcg);
+
+	coll_net_shrink(&member->net);
+	set_active_memcg(memcg);
+}
+
 /*
  * A member rests if nothing has been in flight for a while: it does not tick.  The heartbeat after
  * the last operation has told the peers how far it has submitted.
@@ -230,7 +239,7 @@ static bool control_rests(struct coll_member *member)
 	}
 	spin_unlock(&member->fail.lock);
 	if (rests)
-		coll_net_shrink(&member->net);
+		control_shrink(member);
 	return rests;
 }
 

@@ -219,24 +219,12 @@ void coll_conn_accept(struct coll_net *net)
 	revert_creds(cred);
 }
 
-/* A peer may need the link before this rank does. */
-static int ensure_link(struct coll_net *net, u32 from)
-{
-	int err;
-
-	if (coll_link_get(net, from))
-		return 0;
-	mutex_lock(&net->link_mutex);
-	err = coll_link_new(net, from, false);
-	mutex_unlock(&net->link_mutex);
-	return err;
-}
-
 /* Each connection of a link is made once. */
 static int claim_link_slot(struct coll_conn *conn)
 {
 	struct coll_link *link;
-	int err = ensure_link(conn->net, conn->peer);
+	/* A peer may need the link before this rank does. */
+	int err = coll_link_new(conn->net, conn->peer, false);
 
 	if (err)
 		return err;

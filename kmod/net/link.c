@@ -41,28 +41,17 @@ static void link_free_memory(struct coll_link *link)
 	kfree(link);
 }
 
-/**
- * coll_link_new() - make the link to a peer
- * @net: of the member
- * @peer: rank of the peer; this rank, or one with a link, is no error
- * @required: true if CONNECT waits for it
- *
- * Context: a process that holds @link_mutex or joins, or the control runner with @link_mutex; may
- * sleep.
- * Return: 0, -EDQUOT or -ENOMEM.
- */
-int coll_link_new(struct coll_net *net, u32 peer, bool required)
+/* Return: a link that is not published; or -EDQUOT or -ENOMEM as a pointer. */
+static struct coll_link *link_alloc(struct coll_net *net, u32 peer, u32 tx_ops)
 {
 	u32 bytes = sizeof(struct coll_link) + net->id->nlanes * sizeof(struct coll_mailbox);
 	struct coll_link *link;
 	u32 i;
 	int err;
 
-	if (peer == net->id->rank || net->links[peer])
-		return 0;
 	err = coll_charge(net->charges, bytes);
 	if (err)
-		return err;
+		return ERR_PTR(err);
 	err = -ENOMEM;
 	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
 	if (!link)
@@ -73,25 +62,77 @@ int coll_link_new(struct coll_net *net, u32 peer, bool required)
 	if (!link->mailboxes)
 		goto free;
 	link->nmailboxes = net->id->nlanes;
-	err = coll_tx_ring_init(&link->tx_ring, net->charges, net->id->nlanes, net->tx_ops,
+	err = coll_tx_ring_init(&link->tx_ring, net->charges, net->id->nlanes, tx_ops,
 				coll_query_space(net->id->nranks));
 	for (i = 0; !err && i < net->id->nlanes; i++)
 		err = coll_mailbox_init(&link->mailboxes[i], net->charges);
 	if (err)
 		goto free;
 	link->peer = peer;
-	link->required = required;
-	net->nr_required += required;
-	list_add_tail_rcu(&link->node, &net->link_list);
-	smp_store_release(&net->links[peer], link);	/* complete */
-	return 0;
+	return link;
 
 free:
 	link_free_memory(link);
-	return err;
+	return ERR_PTR(err);
 uncharge:
 	coll_uncharge(net->charges, bytes);
-	return err;
+	return ERR_PTR(err);
+}
+
+/*
+ * Another thread may have made the link meanwhile.  Return: 0, -EEXIST, or -ENOBUFS if the link has
+ * to have space for more requests, as those have that are published.
+ */
+static int link_publish(struct coll_link *link, u32 tx_ops)
+{
+	struct coll_net *net = link->net;
+
+	lockdep_assert_held(&net->fail->lock);
+	if (net->links[link->peer])
+		return -EEXIST;
+	if (net->tx_ops > tx_ops)
+		return -ENOBUFS;
+	net->nr_required += link->required;
+	list_add_tail_rcu(&link->node, &net->link_list);
+	smp_store_release(&net->links[link->peer], link);	/* complete */
+	/* @link_list before @nr_links: pairs with net_grow(). */
+	smp_store_release(&net->nr_links, net->nr_links + 1);
+	return 0;
+}
+
+/**
+ * coll_link_new() - make the link to a peer
+ * @net: of the member
+ * @peer: rank of the peer; this rank, or one with a link, is no error
+ * @required: true if CONNECT waits for it
+ *
+ * Context: process or control runner; may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_link_new(struct coll_net *net, u32 peer, bool required)
+{
+	struct coll_link *link;
+	u32 tx_ops;
+	int err;
+
+	if (peer == net->id->rank)
+		return 0;
+	/* Again if another thread has let all rings grow meanwhile; they grow seldom. */
+	do {
+		if (coll_link_get(net, peer))
+			return 0;
+		tx_ops = READ_ONCE(net->tx_ops);
+		link = link_alloc(net, peer, tx_ops);
+		if (IS_ERR(link))
+			return PTR_ERR(link);
+		link->required = required;
+		spin_lock(&net->fail->lock);
+		err = link_publish(link, tx_ops);
+		spin_unlock(&net->fail->lock);
+		if (err)
+			link_free_memory(link);
+	} while (err == -ENOBUFS);
+	return 0;
 }
 
 /* Has this rank begun all connections of the link that it has to make? */

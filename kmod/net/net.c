@@ -325,14 +325,16 @@ bool coll_net_has_leases(const struct coll_net *net)
  * coll_net_shrink() - give the space on links back that coll_net_reserve() has added
  * @net: of a member that has come to rest; it may have resumed since
  *
- * Context: a work item; may sleep.
+ * Context: the work item that ticks.
  */
 void coll_net_shrink(struct coll_net *net)
 {
 	u32 bytes = coll_tx_ring_bytes(net->id->nlanes, COLL_TX_OPS_FIRST);
 	struct coll_link *link;
 
-	mutex_lock(&net->link_mutex);
+	/* A thread that submits has it: the member will rest another time. */
+	if (!mutex_trylock(&net->link_mutex))
+		return;
 	spin_lock(&net->fail->lock);
 	/* Nothing is in flight then. */
 	if (net->resting)
@@ -345,7 +347,7 @@ void coll_net_shrink(struct coll_net *net)
 	mutex_unlock(&net->link_mutex);
 }
 
-/* Let rings that are low grow; @link_mutex is held.  Return: 0, -EDQUOT or -ENOMEM. */
+/* Let rings that are low grow.  Return: 0, -EDQUOT or -ENOMEM. */
 static int net_make_room(struct coll_net *net)
 {
 	struct coll_link *link;
@@ -381,12 +383,36 @@ void coll_net_make_room(struct coll_net *net)
 	coll_for_each_link(link, net)
 		if (link->control && link->control->state == COLL_CONN_OPEN)
 			coll_link_send(link);
-	mutex_lock(&net->link_mutex);
 	err = net_make_room(net);
-	mutex_unlock(&net->link_mutex);
 	if (err)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, net->id->rank,
 				      COLLECTIVE_RANK_NONE);
+}
+
+/* Have all links space for more requests; @link_mutex is held.  Return: 0, -EDQUOT or -ENOMEM. */
+static int net_grow(struct coll_net *net, u32 ops)
+{
+	u32 bytes = coll_tx_ring_bytes(net->id->nlanes, ops), known;
+	struct coll_link *link;
+	bool all;
+	int err;
+
+	/* Again if the control runner has made a link meanwhile: for each rank once at most. */
+	do {
+		/* @nr_links before @link_list: pairs with link_publish(). */
+		known = smp_load_acquire(&net->nr_links);
+		coll_for_each_link(link, net) {
+			err = coll_tx_ring_grow(&link->tx_ring, bytes);
+			if (err)
+				return err;
+		}
+		spin_lock(&net->fail->lock);
+		all = net->nr_links == known;
+		if (all)
+			WRITE_ONCE(net->tx_ops, ops);
+		spin_unlock(&net->fail->lock);
+	} while (!all);
+	return 0;
 }
 
 /**
@@ -401,22 +427,12 @@ void coll_net_make_room(struct coll_net *net)
  */
 int coll_net_reserve(struct coll_net *net, u32 ops)
 {
-	struct coll_link *link;
 	int err = 0;
-	u32 bytes;
 
 	mutex_lock(&net->link_mutex);
 	ops = roundup_pow_of_two(ops);
-	if (ops > net->tx_ops) {
-		bytes = coll_tx_ring_bytes(net->id->nlanes, ops);
-		coll_for_each_link(link, net) {
-			err = coll_tx_ring_grow(&link->tx_ring, bytes);
-			if (err)
-				break;
-		}
-		if (!err)
-			WRITE_ONCE(net->tx_ops, ops);
-	}
+	if (ops > net->tx_ops)
+		err = net_grow(net, ops);
 	if (!err)
 		err = net_make_room(net);
 	mutex_unlock(&net->link_mutex);

@@ -85,12 +85,15 @@ struct coll_net_ops {
  * @handshakes: connections that are not open yet [C]
  * @nr_handshakes: entries of it [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
- * @link_mutex: one thread makes links, or changes the size of their rings, at a time; taken after
- *	the member's mutex
+ * @link_mutex: one thread of the process connects links, or has their rings grow for its requests,
+ *	at a time.  Its holder may wait for memory, so the control runner waits for it only in
+ *	coll_net_fall_back(); taken after the member's mutex
  * @tx_ops: requests in flight for whose frames all links have space, a power of two; changed under
- *	@link_mutex [a]
- * @links: by rank; NULL: none.  Set once [a]; JOIN makes those to the neighbours
- * @link_list: the same as a list; links are added at its end, and removed by the teardown only
+ *	@link_mutex and [l] [a]
+ * @links: by rank; NULL: none.  Set once, under [l] [a]; JOIN makes those to the neighbours
+ * @link_list: the same as a list; links are added at its end under [l], and removed by the teardown
+ *	only
+ * @nr_links: entries of it; written under [l] [a]
  * @nr_required: links that CONNECT waits for [c]
  * @nr_required_open: of these, complete ones [l]
  * @peers: listening address by rank; set once, by CONNECT [a]
@@ -130,6 +133,7 @@ struct coll_net {
 	u32 tx_ops;
 	struct coll_link **links;
 	struct list_head link_list;
+	u32 nr_links;
 	u32 nr_required;
 	u32 nr_required_open;
 	struct sockaddr_storage *peers;

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Transmit rings: control frames on their way from any context to the control runner. */
-#include <linux/log2.h>
-#include <linux/mm.h>
-#include <linux/slab.h>
-
 #include "core/wire/wire.h"
 #include "limits.h"
-#include "mem/account.h"
 #include "net/tx_ring.h"
 
 /* Bytes for frames that no request of this rank causes: answers to a peer, PING, LEAVE, ABORT. */
@@ -127,27 +122,34 @@ static void ring_reserve(struct coll_tx_ring *ring, u32 bytes)
 	spin_unlock(&ring->lock);
 }
 
-/* Return: 0, -EDQUOT or -ENOMEM. */
-static int ring_allocate(struct coll_tx_ring *ring, u32 size)
+/* Has memory of another size become useless, because the ring has changed meanwhile? */
+static bool ring_keeps_memory(const struct coll_tx_ring *ring, u32 size, bool shrink)
 {
+	lockdep_assert_held(&ring->lock);
+	return shrink ? size >= ring->size || ring->head != ring->tail : size <= ring->size;
+}
+
+/* Several threads may do so at a time.  Return: 0, -EDQUOT or -ENOMEM. */
+static int ring_allocate(struct coll_tx_ring *ring, u32 size, bool shrink)
+{
+	gfp_t gfp = shrink ? GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN : GFP_KERNEL_ACCOUNT;
 	u8 *bytes, *unused;
 	int err;
 
 	err = coll_charge(ring->charges, size);
 	if (err)
 		return err;
-	bytes = kvmalloc(size, GFP_KERNEL_ACCOUNT);
+	bytes = kvmalloc(size, gfp);
 	if (!bytes) {
 		coll_uncharge(ring->charges, size);
 		return -ENOMEM;
 	}
 	spin_lock(&ring->lock);
-	/* It may have grown meanwhile: ring_grow_now(). */
-	if (size > ring->size || ring->head == ring->tail) {
-		unused = ring_replace(ring, bytes, size);
-	} else {
+	if (ring_keeps_memory(ring, size, shrink)) {
 		coll_uncharge(ring->charges, size);
 		unused = bytes;
+	} else {
+		unused = ring_replace(ring, bytes, size);
 	}
 	spin_unlock(&ring->lock);
 	kvfree(unused);
@@ -159,7 +161,7 @@ static int ring_allocate(struct coll_tx_ring *ring, u32 size)
  * @ring: the ring
  * @bytes: of these frames: coll_tx_ring_bytes()
  *
- * Context: may sleep; the caller serialises calls for a ring.
+ * Context: may sleep; the caller serialises this with coll_tx_ring_shrink().
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes)
@@ -168,18 +170,18 @@ int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes)
 	int err = 0;
 
 	if (size > READ_ONCE(ring->size))
-		err = ring_allocate(ring, size);
+		err = ring_allocate(ring, size, false);
 	if (!err)
 		ring_reserve(ring, bytes);
 	return err;
 }
 
 /**
- * coll_tx_ring_shrink() - make a ring smaller if it is empty, and if there is memory
+ * coll_tx_ring_shrink() - make a ring smaller if it is empty, and if there is memory at once
  * @ring: the ring
  * @bytes: of the frames that it is to have space for: coll_tx_ring_bytes()
  *
- * Context: may sleep; the caller serialises calls for a ring.
+ * Context: process; the caller serialises this with coll_tx_ring_grow().
  */
 void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes)
 {
@@ -187,7 +189,7 @@ void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes)
 
 	ring_reserve(ring, bytes);
 	if (size < READ_ONCE(ring->size))
-		ring_allocate(ring, size);
+		ring_allocate(ring, size, true);
 }
 
 /**
@@ -213,21 +215,23 @@ bool coll_tx_ring_is_low(const struct coll_tx_ring *ring)
  * The ring that may not grow is no failure while it has that space now: requests may have queued
  * already what they have reserved.
  *
- * Context: may sleep; the caller serialises calls for a ring.
+ * Context: may sleep.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_tx_ring_make_room(struct coll_tx_ring *ring)
 {
 	bool low, full;
+	u32 size;
 	int err;
 
 	spin_lock(&ring->lock);
 	low = coll_tx_ring_is_low(ring);
 	full = ring->head - ring->tail + COLL_TX_FORWARD > ring->size;
+	size = 2 * ring->size;
 	spin_unlock(&ring->lock);
 	if (!low)
 		return 0;
-	err = ring_allocate(ring, 2 * ring->size);
+	err = ring_allocate(ring, size, false);
 	return full ? err : 0;
 }
 

@@ -2,10 +2,7 @@
 #ifndef COLL_TX_RING_H
 #define COLL_TX_RING_H
 
-#include <linux/spinlock.h>
-#include <linux/types.h>
-
-struct coll_charges;
+#include "net/tx_ring_env.h"
 
 /* Requests in flight for whose frames a new ring has space; a power of two. */
 #define COLL_TX_OPS_FIRST	4

@@ -135,7 +135,7 @@ int coll_put_links(struct coll_message *message, struct coll_dump *dump,
 	int err;
 
 	for (; dump->item < member->id.nranks; dump->item++) {
-		/* Pairs with coll_link_new(). */
+		/* Pairs with link_publish(). */
 		link = smp_load_acquire(&member->net.links[dump->item]);
 		err = link ? put_link(message, link, member->id.rank) : 0;
 		if (err)

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Transmit rings: frames keep their order while the ring changes its size, and threads that change
+ * it at the same time.
+ */
+#include "tx_ring_env.h"
+#include "net/tx_ring.c"
+#include "tap.h"
+
+#define LANES	1
+#define SPARE	8192
+
+static struct coll_charges charges;
+static struct coll_tx_ring ring;
+static u32 put, got;
+
+static void ring_new(void)
+{
+	charges.bytes = 0;
+	memset(&ring, 0, sizeof(ring));
+	put = 0;
+	got = 0;
+	assert(!coll_tx_ring_init(&ring, &charges, LANES, COLL_TX_OPS_FIRST, SPARE));
+}
+
+static void ring_end(const char *what)
+{
+	bool charged = charges.bytes == ring.size;
+
+	coll_tx_ring_cleanup(&ring);
+	tap_ok(charged && !charges.bytes && !tx_ring_env.others, "%s: its size is charged", what);
+}
+
+static bool put_frames(u32 n)
+{
+	u8 frame[COLL_CONTROL_SIZE] = { 0 };
+	bool good = true;
+
+	for (; n; n--) {
+		memcpy(frame, &put, sizeof(put));
+		put++;
+		spin_lock(&ring.lock);
+		good &= coll_tx_ring_put(&ring, frame);
+		spin_unlock(&ring.lock);
+	}
+	return good;
+}
+
+/* Take what is queued, in pieces of @most bytes; @others run while a piece is sent. */
+static bool take_frames(u32 most, void (*others)(void))
+{
+	static u8 bytes[1 << 20];
+	u32 length = 0, len, i, number;
+	const u8 *from;
+	bool good = true;
+
+	for (;;) {
+		from = coll_tx_ring_begin_send(&ring, &len);
+		if (!len)
+			break;
+		if (others)
+			others();
+		others = NULL;
+		len = min(len, most);
+		memcpy(bytes + length, from, len);
+		length += len;
+		coll_tx_ring_end_send(&ring, len);
+	}
+	for (i = 0; i < length; i += COLL_CONTROL_SIZE) {
+		memcpy(&number, bytes + i, sizeof(number));
+		good &= number == got++;
+	}
+	return good && length % COLL_CONTROL_SIZE == 0;
+}
+
+static void test_grow(void)
+{
+	u32 size;
+
+	ring_new();
+	size = ring.size;
+	tap_ok(put_frames(50) && take_frames(100, NULL) && put_frames(60) && ring.size == size,
+	       "frames wrap around");
+	tap_ok(!coll_tx_ring_grow(&ring, coll_tx_ring_bytes(LANES, 64)) && ring.size > size &&
+	       put_frames(100) && take_frames(1000, NULL) && got == put,
+	       "they keep their order when the ring grows");
+	coll_tx_ring_shrink(&ring, coll_tx_ring_bytes(LANES, COLL_TX_OPS_FIRST));
+	tap_ok(ring.size == size, "an empty ring becomes small again");
+	ring_end("a ring");
+}
+
+static void grow_while_sending(void)
+{
+	assert(!coll_tx_ring_grow(&ring, coll_tx_ring_bytes(LANES, 32)));
+	assert(!coll_tx_ring_grow(&ring, coll_tx_ring_bytes(LANES, 128)));
+	assert(put_frames(30));
+}
+
+static void test_grow_while_sending(void)
+{
+	ring_new();
+	tap_ok(put_frames(60) && take_frames(1000, grow_while_sending) && got == 90,
+	       "the ring grows twice while frames are sent from it");
+	ring_end("a ring that grows while it is sent from");
+}
+
+/* More frames of peers than there is space for, which the control runner then sends. */
+static void other_grows(void)
+{
+	assert(put_frames(500));
+	assert(take_frames(4096, NULL));
+}
+
+static void test_both_grow(void)
+{
+	u32 size;
+
+	ring_new();
+	tx_ring_env.others = other_grows;
+	tap_ok(!coll_tx_ring_grow(&ring, coll_tx_ring_bytes(LANES, 8)) && got == 500,
+	       "a ring grows while a thread waits for memory to let it grow");
+	size = ring.size;
+	tap_ok(size >= 500 * COLL_CONTROL_SIZE, "that thread does not make it smaller");
+	ring_end("a ring that two threads let grow");
+
+	ring_new();
+	assert(put_frames(60));
+	tx_ring_env.others = other_grows;
+	tap_ok(!coll_tx_ring_make_room(&ring) && ring.size >= 500 * COLL_CONTROL_SIZE,
+	       "nor does the control runner that waits to make room");
+	ring_end("a ring that has got room");
+}
+
+static void test_shrink(void)
+{
+	u32 size;
+
+	ring_new();
+	assert(!coll_tx_ring_grow(&ring, coll_tx_ring_bytes(LANES, 64)));
+	size = ring.size;
+	tx_ring_env.others = other_grows;
+	coll_tx_ring_shrink(&ring, coll_tx_ring_bytes(LANES, COLL_TX_OPS_FIRST));
+	tap_ok(!put && ring.size < size, "a ring becomes smaller without waiting for memory");
+	ring_end("a small ring");
+
+	ring_new();
+	assert(!coll_tx_ring_grow(&ring, coll_tx_ring_bytes(LANES, 64)) && put_frames(1));
+	size = ring.size;
+	coll_tx_ring_shrink(&ring, coll_tx_ring_bytes(LANES, COLL_TX_OPS_FIRST));
+	tap_ok(ring.size == size && take_frames(4096, NULL), "one with frames does not");
+	tx_ring_env.fails = true;
+	coll_tx_ring_shrink(&ring, coll_tx_ring_bytes(LANES, COLL_TX_OPS_FIRST));
+	tx_ring_env.fails = false;
+	tap_ok(ring.size == size, "nor does one if there is no memory");
+	ring_end("a ring that stays large");
+}
+
+int main(void)
+{
+	tap_plan(0);
+	test_grow();
+	test_grow_while_sending();
+	test_both_grow();
+	test_shrink();
+	return tap_exit();
+}
