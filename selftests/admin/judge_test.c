@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What `collectivectl why` says of answers: those of one query are compared, and no rank is blamed
+ * for what it did before another rank's answer.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <kselftest_harness.h>
+
+#include "../../tools/collectivectl/judge.h"
+
+#define NRANKS	3
+#define IDLE	COLL_ADMIN_NO_INSTANCE
+
+FIXTURE(answers) {
+	struct state *state;
+};
+
+FIXTURE_SETUP(answers)
+{
+	self->state = calloc(1, sizeof(*self->state));
+	ASSERT_NE(NULL, self->state);
+	self->state->size = NRANKS;
+	self->state->culprit = COLL_ADMIN_NONE;
+	self->state->connected = true;
+}
+
+FIXTURE_TEARDOWN(answers)
+{
+	free(self->state);
+}
+
+/* A rank that has submitted @counted operations; @oldest: one that waits for rank 1, since @ms. */
+static struct coll_admin_answer answer_of(unsigned int rank, uint64_t counted, uint64_t oldest,
+					  unsigned int ms)
+{
+	return (struct coll_admin_answer){
+		.group = "group",
+		.rank = rank,
+		.answered = true,
+		.own_pid = 100 + rank,
+		.node = "node",
+		.state = COLL_ADMIN_STATE_UP,
+		.inflight = oldest != IDLE,
+		.counted = counted,
+		.submitted.instance = counted - 1,
+		.completed.instance = oldest == IDLE ? counted - 1 : oldest - 1,
+		.oldest = {
+			.instance = oldest,
+			.opcode = 1,
+			.age_ms = ms,
+			.nwaits = 1,
+			.waits = { 1 },
+		},
+	};
+}
+
+static void take(struct state *state, unsigned int rank, uint64_t counted, uint64_t oldest,
+		 unsigned int ms)
+{
+	struct coll_admin_answer answer = answer_of(rank, counted, oldest, ms);
+
+	judge_take(&answer, state);
+}
+
+static void take_nothing(struct state *state, unsigned int rank)
+{
+	struct coll_admin_answer answer = { .group = "group", .rank = rank, .node = "" };
+
+	judge_take(&answer, state);
+}
+
+TEST_F(answers, one_query)
+{
+	struct state *state = self->state;
+
+	judge_query_begin(state);
+	take(state, 0, 18, 17, 1500);
+	take(state, 1, 17, IDLE, 0);
+	take(state, 2, 18, 17, 1400);
+	EXPECT_TRUE(judge_query_end(state));
+	EXPECT_EQ(VERDICT_INCOMPLETE, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "rank 1 (pid 101 on node) has not called"));
+	EXPECT_NE(NULL, strstr(state->text, "; 2 ranks have waited 1.5"));
+	EXPECT_EQ(1, state->culprit);
+}
+
+/* Rank 0 waited when the first query came; when the second one came, its operation was over. */
+TEST_F(answers, over_meanwhile)
+{
+	struct state *state = self->state;
+
+	judge_query_begin(state);
+	take(state, 0, 18, 17, 1500);
+	take(state, 2, 18, 17, 1500);
+	take_nothing(state, 1);
+	EXPECT_FALSE(judge_query_end(state));
+	judge_query_begin(state);
+	take(state, 1, 31, IDLE, 0);
+	take(state, 2, 31, IDLE, 0);
+	EXPECT_FALSE(judge_query_end(state));
+	EXPECT_EQ(0, state->missing);
+	EXPECT_EQ(VERDICT_OK, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "all 3 ranks answer, and nothing waits"));
+}
+
+/* Rank 1 had not called when the first query came, and may have when the second one came. */
+TEST_F(answers, called_meanwhile)
+{
+	struct state *state = self->state;
+
+	judge_query_begin(state);
+	take(state, 0, 17, IDLE, 0);
+	take(state, 1, 17, IDLE, 0);
+	EXPECT_FALSE(judge_query_end(state));
+	judge_query_begin(state);
+	take(state, 0, 18, 17, 1100);
+	take(state, 2, 18, 17, 1100);
+	EXPECT_FALSE(judge_query_end(state));
+	EXPECT_EQ(VERDICT_SLOW, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "#17 is in progress for 1.1"));
+	EXPECT_NE(NULL, strstr(state->text, "; rank 0 waits for rank 1"));
+}
+
+/* A query that lost most answers says less than the one before. */
+TEST_F(answers, lost)
+{
+	struct state *state = self->state;
+
+	judge_query_begin(state);
+	take(state, 0, 18, 17, 1500);
+	take(state, 1, 17, IDLE, 0);
+	EXPECT_FALSE(judge_query_end(state));
+	judge_query_begin(state);
+	take(state, 2, 18, 17, 2500);
+	EXPECT_FALSE(judge_query_end(state));
+	judge_query_begin(state);
+	EXPECT_FALSE(judge_query_end(state));
+	EXPECT_EQ(0, state->missing);
+	EXPECT_EQ(VERDICT_INCOMPLETE, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "rank 1 (pid 101 on node) has not called"));
+}
+
+/* A group that has failed stays so, whichever query is judged. */
+TEST_F(answers, dead)
+{
+	struct coll_admin_answer failed = answer_of(0, 18, IDLE, 0);
+	struct state *state = self->state;
+
+	failed.reason = (struct coll_admin_reason){
+		.kind = COLL_ADMIN_REASON_DEATH,
+		.rank_a = 2,
+		.rank_b = COLL_ADMIN_NONE,
+		.instance = COLL_ADMIN_NO_INSTANCE,
+	};
+	judge_query_begin(state);
+	judge_take(&failed, state);
+	judge_query_end(state);
+	judge_query_begin(state);
+	take(state, 1, 18, 17, 1500);
+	judge_query_end(state);
+	EXPECT_EQ(1, state->missing);
+	EXPECT_EQ(VERDICT_DEAD, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "the group has failed: "));
+	EXPECT_EQ(2, state->culprit);
+}
+
+TEST_F(answers, silent)
+{
+	struct state *state = self->state;
+	unsigned int n;
+
+	for (n = 0; n < 3; n++) {
+		judge_query_begin(state);
+		take(state, 0, 18, IDLE, 0);
+		take(state, 1, 18, IDLE, 0);
+		take_nothing(state, 2);
+		EXPECT_FALSE(judge_query_end(state));
+	}
+	EXPECT_EQ(1, state->missing);
+	EXPECT_EQ(VERDICT_INCOMPLETE, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "rank 2 does not answer"));
+}
+
+TEST_HARNESS_MAIN
