@@ -153,6 +153,9 @@ int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return err;
 	err = uring_submit(member, cmd, issue_flags);
 	coll_member_unuse(member);
-	/* -EAGAIN would pass the SQE to io-wq, which keeps no order. */
-	return err == -EAGAIN ? -ENOMEM : err;
+	if (err != -EAGAIN)
+		return err;
+	/* Returned, it would pass the SQE to io-wq, which keeps no order. */
+	coll_uring_done(cmd, err, 0, issue_flags & IO_URING_F_CQE32, issue_flags);
+	return -EIOCBQUEUED;
 }

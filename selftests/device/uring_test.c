@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <collective_uring.h>
@@ -337,6 +338,50 @@ static int rank_refused(struct lib_rank *me)
 TEST(refused)
 {
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_refused, NULL));
+}
+
+/* Requests of a rank that may be in flight. */
+#define MOST	512
+
+/* One SQE more than may be in flight ends with the error of SUBMIT, and keeps no other one back. */
+static int rank_full(struct lib_rank *me)
+{
+	bool *full = me->arg;
+	struct io_uring_sqe *sqe;
+	struct io_uring ring;
+	__u64 data;
+	int i;
+
+	if (me->rank) {
+		while (!__atomic_load_n(full, __ATOMIC_ACQUIRE))
+			usleep(1000);
+		for (i = 0; i < MOST; i++)
+			CHECK_EQ(0, coll_barrier(me->comm));
+		return coll_barrier(me->comm);
+	}
+	CHECK_EQ(0, ring_open(&ring, 0));
+	for (i = 0; i <= MOST; i++) {
+		sqe = next_sqe(&ring);
+		CHECK_EQ(0, coll_prep_barrier(sqe, me->comm));
+		io_uring_sqe_set_data64(sqe, i);
+	}
+	CHECK(io_uring_submit(&ring) >= 0);
+	CHECK_EQ(-EAGAIN, ring_wait(&ring, &data));
+	CHECK_EQ(MOST, data);
+	__atomic_store_n(full, true, __ATOMIC_RELEASE);
+	for (i = 0; i < MOST; i++)
+		CHECK_EQ(0, ring_wait(&ring, &data));
+	io_uring_queue_exit(&ring);
+	return coll_barrier(me->comm);
+}
+
+TEST(full)
+{
+	bool *full = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, (void *)full);
+	EXPECT_EQ(0, lib_group_run(2, NULL, rank_full, full));
+	munmap(full, 4096);
 }
 
 TEST_HARNESS_MAIN
