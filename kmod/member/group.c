@@ -67,6 +67,24 @@ struct coll_group *coll_group_from(const struct net *net, u64 serial)
 }
 
 /**
+ * coll_group_after() - the next group of a network namespace
+ * @group: of that namespace
+ *
+ * Context: groups are locked.
+ * Return: the group, or NULL.
+ */
+struct coll_group *coll_group_after(struct coll_group *group)
+{
+	const struct net *net = group->net;
+
+	lockdep_assert_held(&groups_mutex);
+	list_for_each_entry_continue(group, &groups, node)
+		if (net_eq(group->net, net))
+			return group;
+	return NULL;
+}
+
+/**
  * coll_group_find() - the group of a name
  * @net: its network namespace
  * @name: its name
@@ -102,6 +120,21 @@ struct coll_member *coll_group_member_from(const struct coll_group *group, u64 s
 		if (member->serial >= serial)
 			return member;
 	return NULL;
+}
+
+/**
+ * coll_group_member_after() - the next member of its group on this host
+ * @member: the member
+ *
+ * Context: groups are locked.
+ * Return: as coll_group_member_from().
+ */
+struct coll_member *coll_group_member_after(struct coll_member *member)
+{
+	lockdep_assert_held(&groups_mutex);
+	if (list_is_last(&member->group_node, &member->group->members))
+		return NULL;
+	return list_next_entry(member, group_node);
 }
 
 /**

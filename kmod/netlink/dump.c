@@ -67,10 +67,10 @@ static int dump_begin(struct coll_dump *dump, struct netlink_callback *cb,
 static int dump_members(struct coll_dump *dump, struct coll_message *message,
 			const struct coll_object *object)
 {
-	struct coll_member *member;
+	struct coll_member *member = coll_group_member_from(message->group, dump->member);
 	int err;
 
-	while ((member = coll_group_member_from(message->group, dump->member))) {
+	for (; member; member = coll_group_member_after(member)) {
 		if (member->serial != dump->member)
 			dump->item = 0;
 		dump->member = member->serial;
@@ -124,10 +124,11 @@ static int dump_group(struct coll_dump *dump, struct coll_message *message,
 static int dump_groups(struct coll_dump *dump, struct coll_message *message,
 		       const struct coll_object *object, const struct net *net, bool one)
 {
-	struct coll_group *group;
+	struct coll_group *group = coll_group_from(net, dump->group);
 	int err;
 
-	while ((group = coll_group_from(net, dump->group))) {
+	/* Groups that the viewer may not see can be many: each is looked at once in a message. */
+	for (; group; group = coll_group_after(group)) {
 		if (group->serial != dump->group) {
 			/* The group that was asked for has ended. */
 			if (one)
