@@ -42,7 +42,7 @@ static bool put_event(struct sk_buff *skb, const struct coll_member *member,
 	    nla_put_uint(skb, COLLECTIVE_A_EVENT_ID, group->id) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_SIZE, group->nranks) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_OWNER,
-			from_kuid_munged(&init_user_ns, group->owner)) ||
+			from_kuid_munged(group->net->user_ns, group->owner)) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_PID, member->owner.pid) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_STATE, notice->state) ||
 	    (lost && nla_put_u32(skb, COLLECTIVE_A_EVENT_LOST, lost)) || put_kind(skb, notice))

@@ -27,6 +27,7 @@
  * @n: number of events
  * @event: the events; their names are not valid any more
  * @other: events of other groups
+ * @owner: owner of the latest of these
  */
 struct heard {
 	struct coll_admin *admin;
@@ -34,16 +35,20 @@ struct heard {
 	unsigned int n;
 	struct coll_admin_event event[EVENTS_MAX];
 	unsigned int other;
+	unsigned int owner;
 };
 
 static struct heard heard;
 
 static int hear(const struct coll_admin_event *event, void *arg)
 {
-	if (strcmp(event->group, heard.group))
-		heard.other++;
-	else if (heard.n < EVENTS_MAX)
-		heard.event[heard.n++] = *event;
+	if (!strcmp(event->group, heard.group)) {
+		if (heard.n < EVENTS_MAX)
+			heard.event[heard.n++] = *event;
+		return 0;
+	}
+	heard.other++;
+	heard.owner = event->owner;
 	return 0;
 }
 
@@ -301,6 +306,28 @@ TEST(events_of_another_network_namespace)
 	EXPECT_EQ(0, take_events());
 	EXPECT_EQ(0, heard.other);
 	coll_admin_close(heard.admin);
+}
+
+/* A user namespace hears of its own user ids, and of none that it cannot name. */
+static int listen_in_own_namespaces(const void *arg)
+{
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNET)) {
+		printf("# no user namespaces: %s\n", strerror(errno));
+		return 0;
+	}
+	CHECK_EQ(0, loopback_set(true));
+	CHECK_EQ(0, listen_for("none"));
+	CHECK_EQ(0, run_group(NULL));
+	CHECK_EQ(0, take_events());
+	CHECK_EQ(6, heard.other);
+	CHECK_EQ(geteuid(), heard.owner);
+	coll_admin_close(heard.admin);
+	return 0;
+}
+
+TEST(events_of_own_namespaces)
+{
+	EXPECT_EQ(0, as_other_user(listen_in_own_namespaces, NULL));
 }
 
 #define BURST	200
