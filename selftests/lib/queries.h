@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Queries of a group of RANKS at most, and what they have given. */
+#ifndef COLL_TEST_QUERIES_H
+#define COLL_TEST_QUERIES_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <collective_admin.h>
+
+#include "lib/group.h"
+
+#define RANKS		64
+
+/* A query ends by itself; the rest is what a slow machine needs. */
+#define BOUND_MS	5000
+
+/**
+ * struct seen - what a query has given
+ * @n: ranks
+ * @answered: of these, ranks that have answered
+ * @answer: by rank
+ * @node: likewise
+ */
+struct seen {
+	unsigned int n;
+	unsigned int answered;
+	struct coll_admin_answer answer[RANKS];
+	char node[RANKS][80];
+};
+
+static inline int see(const struct coll_admin_answer *answer, void *arg)
+{
+	struct seen *seen = arg;
+
+	if (answer->rank != seen->n || seen->n == RANKS)
+		return -EINVAL;
+	seen->answer[seen->n] = *answer;
+	snprintf(seen->node[seen->n], sizeof(seen->node[0]), "%s", answer->node);
+	seen->n++;
+	seen->answered += answer->answered;
+	return 0;
+}
+
+/* Return: as coll_admin_query(), or -ETIMEDOUT if it took too long. */
+static inline int ask_for(const char *group, unsigned int timeout_ms, struct seen *seen)
+{
+	struct coll_admin *admin;
+	__u64 begin = now_ms();
+	int err = coll_admin_open(&admin);
+
+	memset(seen, 0, sizeof(*seen));
+	if (err)
+		return err;
+	err = coll_admin_query(admin, group, timeout_ms, see, seen);
+	if (err < 0)
+		printf("# %s\n", coll_admin_error(admin));
+	coll_admin_close(admin);
+	return now_ms() - begin > BOUND_MS ? -ETIMEDOUT : err;
+}
+
+static inline int ask(const char *group, struct seen *seen)
+{
+	return ask_for(group, COLL_ADMIN_QUERY_MS, seen);
+}
+
+/* Asks later than a second after the query before. */
+static inline int ask_again(const char *group, struct seen *seen)
+{
+	sleep_ms(COLL_ADMIN_QUERY_MS + 50);
+	return ask(group, seen);
+}
+
+#endif /* COLL_TEST_QUERIES_H */
