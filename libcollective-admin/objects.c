@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The objects: each message of a dump becomes a struct for the function of the user. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -65,6 +66,9 @@ int coll_admin_groups(struct coll_admin *admin, const char *group,
 }
 
 EACH(member);
+
+static_assert(COLLECTIVE_A_ERRORS_MAX <
+	      sizeof(((struct coll_admin_member *)0)->errors) / sizeof(uint64_t), "kinds fit");
 
 static void member_counters(struct nlattr **attrs, struct coll_admin_member *member)
 {

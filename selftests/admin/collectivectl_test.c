@@ -255,6 +255,11 @@ TEST_F(two_ranks, metrics)
 	EXPECT_EQ(0, run("grep '^collective_link_open{group=\"%s\",rank=\"0\",peer=\"1\"} 1$' %s",
 			 self->name, "/tmp/collective.prom"));
 	EXPECT_EQ(2, run("collectivectl metrics /nowhere/file 2>&1"));
+	/* The name of the new file cannot be guessed, and a link of another user is not followed. */
+	EXPECT_EQ(0, run("cd /tmp && rm -rf prom && mkdir prom && cd prom && echo kept >v && %s",
+			 "sh -c 'ln -s v file.$$; exec collectivectl metrics file'"));
+	EXPECT_EQ(0, run("cat /tmp/prom/v && stat -c '%%A' /tmp/prom/file"));
+	EXPECT_TRUE(printed("kept\n-rw-r--r--\n"));
 	if (system("promtool --version >/dev/null 2>&1"))
 		SKIP(return, "no promtool in PATH");
 	EXPECT_EQ(0, run("promtool check metrics </tmp/collective.prom 2>&1"));
@@ -343,6 +348,10 @@ TEST_F(two_ranks, timeline)
 			 "[.records[] | select(.event == \"submit\").host] | unique[1]"));
 	EXPECT_EQ(2, run("echo '{}' >/tmp/2.json; collectivectl record merge /tmp/2.json 2>&1"));
 	EXPECT_TRUE(printed("/tmp/2.json: not records"));
+	EXPECT_EQ(0, run("jq '.records[0][\"realtime-ns\"] = 18446744073709551615' %s",
+			 "/tmp/0.json >/tmp/2.json"));
+	EXPECT_EQ(2, run("collectivectl record merge /tmp/2.json 2>&1"));
+	EXPECT_TRUE(printed("later than the year"));
 	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));
 	EXPECT_EQ(2, run("collectivectl --format xml record show 2>&1"));
 }

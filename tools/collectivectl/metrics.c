@@ -7,11 +7,13 @@
  */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ctl.h"
@@ -358,17 +360,31 @@ static void print_all(FILE *to)
 	print_times(to);
 }
 
+/* Return: a new file beside @path that no other user could have made; *@temporary: its name. */
+static FILE *create_file(const char *path, char **temporary)
+{
+	mode_t mask = umask(0);
+	FILE *file = NULL;
+	int fd;
+
+	umask(mask);
+	if (asprintf(temporary, "%s.XXXXXX", path) < 0)
+		err(CTL_FAILED, "memory");
+	fd = mkostemp(*temporary, O_CLOEXEC);
+	/* The collector is another user. */
+	if (fd >= 0 && !fchmod(fd, 0666 & ~mask))
+		file = fdopen(fd, "w");
+	if (!file)
+		err(CTL_FAILED, "%s", *temporary);
+	return file;
+}
+
 /* The collector may read the file at any time, so it is replaced as a whole. */
 static int write_file(const char *path)
 {
 	char *temporary;
-	FILE *file;
+	FILE *file = create_file(path, &temporary);
 
-	if (asprintf(&temporary, "%s.%d", path, getpid()) < 0)
-		err(CTL_FAILED, "memory");
-	file = fopen(temporary, "we");
-	if (!file)
-		err(CTL_FAILED, "%s", temporary);
 	print_all(file);
 	if (fclose(file) || rename(temporary, path)) {
 		warn("%s", path);

@@ -47,6 +47,9 @@ static void read_row(struct entry *entry, struct json_object *row, const char *p
 	entry->number = number_of(row, "number", 0);
 	entry->time_ns = number_of(row, "time-ns", 0);
 	entry->realtime_ns = number_of(row, "realtime-ns", 0);
+	/* Differences of two times fit, too. */
+	if (entry->realtime_ns > INT64_MAX / 4)
+		errx(CTL_FAILED, "%s: a record is later than the year 2043", path);
 	entry->kind = text_of(row, "event");
 	entry->operation = text_of(row, "operation");
 	entry->state = text_of(row, "state");
