@@ -109,6 +109,69 @@ TEST_F(two_ranks, objects)
 	EXPECT_TRUE(printed("TIME-NS"));
 }
 
+/* Every object as a table and as JSON: the columns of one are the fields of the other. */
+static bool columns_are_fields(const char *object, const char *verb, const char *name)
+{
+	static char columns[sizeof(output)];
+
+	if (run("collectivectl -d %s %s %s | head -n 1 | tr 'A-Z' 'a-z' | xargs", object, verb,
+		name) || !*output)
+		return false;
+	memcpy(columns, output, sizeof(columns));
+	if (run("collectivectl -j %s %s %s | jq -r 'map(.)[0][0] | keys_unsorted | join(\" \")'",
+		object, verb, name))
+		return false;
+	if (strcmp(columns, output))
+		printf("# %s %s: %s# JSON: %s", object, verb, columns, output);
+	return !strcmp(columns, output);
+}
+
+TEST_F(two_ranks, columns)
+{
+	static const char * const shown[] = {
+		"group", "member", "lane", "link", "request", "buffer", "record", "time", "rank",
+	};
+	static __u8 memory[8192] __attribute__((aligned(4096)));
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	__u32 buffer;
+	__u64 id;
+	size_t i;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_EQ(0, member_register(self->fd[0], memory, sizeof(memory), 0, &buffer));
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	EXPECT_EQ(0, member_barrier(self->fd[1]));
+	ASSERT_EQ(0, member_wait(self->fd[0], id, 0));
+	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
+	for (i = 0; i < ARRAY_SIZE(shown); i++)
+		EXPECT_TRUE(columns_are_fields(shown[i], "show", self->name));
+	EXPECT_TRUE(columns_are_fields("time", "histogram", self->name));
+	EXPECT_TRUE(columns_are_fields("time", "straggler", self->name));
+	EXPECT_TRUE(columns_are_fields("feature", "", ""));
+}
+
+#define COMPLETIONS	"tools/completion"
+
+/* The completions offer the objects and verbs that the help names. */
+TEST(completion)
+{
+	char words[1024], *word, *rest = words;
+
+	if (unavailable() || access(COMPLETIONS, R_OK))
+		SKIP(return, "no collectivectl, or not in the source tree");
+	EXPECT_EQ(0, run("bash -c '. %s/collectivectl; %s; echo ${COMPREPLY[*]}'", COMPLETIONS,
+			 "COMP_WORDS=(collectivectl \"\") COMP_CWORD=1; _collectivectl"));
+	EXPECT_TRUE(printed("group member lane link request buffer record time rank show ") &&
+		    printed(" monitor why top metrics cancel abort feature check help\n"));
+	snprintf(words, sizeof(words), "%.1000s", output);
+	while ((word = strtok_r(rest, " \n", &rest))) {
+		EXPECT_EQ(0, run("grep -- \"'%s:\" %s/_collectivectl", word, COMPLETIONS));
+		EXPECT_EQ(0, run("collectivectl help | grep -w %s", word));
+	}
+}
+
 TEST_F(two_ranks, verbs)
 {
 	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
