@@ -384,7 +384,7 @@ static int receive_late(const int *fd)
 		op.send = 0;
 		op.recv = (uintptr_t)&out;
 		CHECK_EQ(0, member_start(fd[0], &op, &id));
-		sleep_ms(10);
+		sleep_ms(20);
 		op.opcode = COLLECTIVE_SEND;
 		op.root = 0;
 		op.send = (uintptr_t)&in;
