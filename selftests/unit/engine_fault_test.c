@@ -110,6 +110,67 @@ static void test_abort_receiving(void)
 	fixture_free(f);
 }
 
+static struct coll_engine_ops ops;
+static bool busy;
+
+static bool on_revoke(void *ctx, struct coll_stream *stream, struct coll_task *task)
+{
+	(void)ctx;
+	(void)stream;
+	(void)task;
+	return !busy;
+}
+
+/* Its first frame is sent by reference, and its second one waits. */
+static struct fixture *fixture_sent(u32 *first)
+{
+	struct fixture *f = fixture_new(0, 2);
+	struct coll_out out;
+
+	ops = fixture_ops;
+	ops.revoke = on_revoke;
+	f->engine.ops = &ops;
+	f->stream[1].by_reference = true;
+	submit(f, 0, LARGE);
+	grant(f, 1, 0, COLL_GRANT_ALL);
+	coll_stream_next(&f->stream[1], &out);
+	*first = out.more;
+	coll_stream_sent(&f->stream[1], out.len + out.more);
+	arrive_frame(f, 1, 0, 0, 0, HALF, 0, 2);
+	return f;
+}
+
+static void test_abort_referring(void)
+{
+	struct coll_out out;
+	struct fixture *f;
+	u32 first;
+
+	busy = true;
+	f = fixture_sent(&first);
+	tap_ok(coll_stream_next(&f->stream[1], &out) && out.ptr, "a second frame is to be sent");
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(!f->completed && !coll_stream_next(&f->stream[1], &out),
+	       "aborted: it is dropped, and the first is still read");
+	tap_ok(!coll_stream_consumed(&f->stream[1], first) && f->completed == 1,
+	       "aborted: complete when the peer has consumed what was sent");
+	fixture_free(f);
+
+	busy = true;
+	f = fixture_sent(&first);
+	coll_stream_next(&f->stream[1], &out);
+	coll_stream_sent(&f->stream[1], out.len + 100);
+	coll_engine_abort(&f->engine, 0, -ECANCELED);
+	tap_ok(!f->completed && coll_stream_next(&f->stream[1], &out) && !out.ptr,
+	       "aborted: a frame of which a part was copied is sent to its end");
+	coll_stream_consumed(&f->stream[1], first);
+	tap_ok(!f->completed, "aborted: not complete before that");
+	coll_stream_sent(&f->stream[1], out.len);
+	coll_stream_consumed(&f->stream[1], out.position);
+	tap_ok(f->completed == 1, "aborted: complete after it");
+	fixture_free(f);
+}
+
 /* The second half of the result has not arrived, and the peer's lease ends at 1000 ns. */
 static struct fixture *fixture_leased(void)
 {
@@ -357,6 +418,7 @@ int main(void)
 	test_abort_sending();
 	test_abort_sent();
 	test_abort_receiving();
+	test_abort_referring();
 	test_lease();
 	test_protocol();
 	test_mismatch();

@@ -320,13 +320,15 @@ static void stream_close_tx_frame(struct coll_stream *stream)
  * @stream: the stream; sends by reference
  * @task: the task
  *
- * A header and its reference are sent at once, so nothing of an open frame has been sent.
+ * A header and its reference are sent at once.  A frame of which something has been sent is one
+ * whose payload the transport copies, and its rest is still sent.
  */
 void coll_stream_drop_frame(struct coll_stream *stream, struct coll_task *task)
 {
-	if (stream->tx_task != task || stream->tx_copy)
+	if (stream->tx_task != task || stream->tx_copy || stream->tx_hdr_left != COLL_DATA_SIZE)
 		return;
 	stream->rx_returned -= stream->tx_hdr_credit;
+	stream->tx_position -= stream->tx_left;
 	stream->tx_task = NULL;
 	stream->tx_hdr_left = 0;
 	stream->tx_left = 0;

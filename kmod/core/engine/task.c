@@ -616,8 +616,11 @@ static void task_revoke(struct coll_task *task)
 		if (!ref->stream || !ref->stream->by_reference)
 			continue;
 		coll_stream_drop_frame(ref->stream, task);
-		if (!engine->ops->revoke(engine->ctx, ref->stream, task))
+		if (!engine->ops->revoke(engine->ctx, ref->stream, task)) {
+			/* The end of a frame that was dropped is never consumed. */
+			ref->position = min(ref->position, ref->stream->tx_position);
 			continue;
+		}
 		list_del(&ref->node);
 		if (task->scratch_stream == ref->stream) {
 			task->scratch_stream = NULL;
