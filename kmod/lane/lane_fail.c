@@ -131,8 +131,12 @@ void coll_lane_check_departed(struct coll_lane *lane)
 		if (!conn_departed(conn))
 			continue;
 		WRITE_ONCE(conn->down, true);
-		if (conn->peer != peer)
-			coll_stream_release(conn->stream);
+		if (conn->peer == peer)
+			continue;
+		/* What it could read, or a device could store in, is given back. */
+		if (conn->stream->by_reference && conn->ep.transport)
+			conn->ep.transport->close(&conn->ep, true);
+		coll_stream_release(conn->stream);
 	}
 }
 

@@ -77,6 +77,21 @@ static void lane_recv_revoked(struct coll_endpoint *ep, u32 len)
 	conn->budget -= conn->stream->rx_cost;
 }
 
+static int lane_recv_place(struct coll_endpoint *ep, u32 ahead, struct coll_place *place)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+
+	return coll_stream_place(conn->stream, ahead, place);
+}
+
+static void lane_recv_placed(struct coll_endpoint *ep, u32 len)
+{
+	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
+
+	coll_stream_placed(conn->stream, len);
+	conn->budget -= conn->stream->rx_cost;
+}
+
 /* A socket buffer has been consumed as far as possible. */
 static void lane_recv_idle(struct coll_endpoint *ep)
 {
@@ -101,6 +116,8 @@ const struct coll_endpoint_ops coll_lane_endpoint_ops = {
 	.recv		= lane_recv,
 	.recv_done	= lane_recv_done,
 	.recv_revoked	= lane_recv_revoked,
+	.recv_place	= lane_recv_place,
+	.recv_placed	= lane_recv_placed,
 	.recv_idle	= lane_recv_idle,
 };
 

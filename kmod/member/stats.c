@@ -15,6 +15,7 @@ static const size_t lane_offsets[COLL_STAT_LANES] = {
 	[COLL_STAT_BYTES_SENT]		= offsetof(struct coll_lane, engine.stats.sent),
 	[COLL_STAT_BYTES_RECEIVED]	= offsetof(struct coll_lane, engine.stats.received),
 	[COLL_STAT_BYTES_REDUCED]	= offsetof(struct coll_lane, engine.stats.reduced),
+	[COLL_STAT_BYTES_PLACED]	= offsetof(struct coll_lane, engine.stats.placed),
 	[COLL_STAT_BYTES_READ]		= offsetof(struct coll_lane, engine.stats.read.peers),
 	[COLL_STAT_BYTES_READ_OWN]	= offsetof(struct coll_lane, engine.stats.read.own),
 	[COLL_STAT_BYTES_STORED]	= offsetof(struct coll_lane, engine.stats.read.stored),

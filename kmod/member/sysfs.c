@@ -52,6 +52,7 @@ COLL_ATTR_STAT(ops_failed, OPS_FAILED);
 COLL_ATTR_STAT(bytes_sent, BYTES_SENT);
 COLL_ATTR_STAT(bytes_received, BYTES_RECEIVED);
 COLL_ATTR_STAT(bytes_reduced, BYTES_REDUCED);
+COLL_ATTR_STAT(bytes_placed, BYTES_PLACED);
 COLL_ATTR_STAT(bytes_read, BYTES_READ);
 COLL_ATTR_STAT(bytes_read_own, BYTES_READ_OWN);
 COLL_ATTR_STAT(bytes_stored, BYTES_STORED);
@@ -110,6 +111,7 @@ static struct attribute *member_attrs[] = {
 	&bytes_sent_attr.attr,
 	&bytes_received_attr.attr,
 	&bytes_reduced_attr.attr,
+	&bytes_placed_attr.attr,
 	&bytes_read_attr.attr,
 	&bytes_read_own_attr.attr,
 	&bytes_stored_attr.attr,

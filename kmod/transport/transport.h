@@ -38,9 +38,16 @@ enum coll_event {
  * @recv: @len bytes have arrived, valid at @ptr until recv() returns.  Returns the number of
  *	bytes consumed, fewer than @len to leave the rest for later, or a negative errno that ends
  *	the connection.  Bytes of a reference come with preemption disabled
- * @recv_done: follows recv() and recv_revoked(); the owner does what they may not; may be NULL
+ * @recv_done: follows recv(), recv_revoked() and recv_placed(); the owner does what they may not;
+ *	may be NULL
  * @recv_revoked: the peer has withdrawn the next @len bytes; they count as consumed.  NULL if the
  *	owner gets no references
+ * @recv_place: where do bytes of payload go that the transport can store itself?  They follow the
+ *	next @ahead bytes.  Returns 1: @place says it, and the memory stays until recv_placed() has
+ *	told all of them, or until close(); 0: recv() must be given them; or a negative errno that
+ *	ends the connection.  NULL if the owner gets no payload
+ * @recv_placed: the next @len bytes are where recv_place() has said, or dropped; they count as
+ *	consumed.  recv_done() follows
  * @recv_idle: the transport is about to do other work; the owner ends what recv() has begun and
  *	must not last (an FPU section); may be NULL
  */
@@ -49,6 +56,8 @@ struct coll_endpoint_ops {
 	int (*recv)(struct coll_endpoint *ep, const void *ptr, u32 len);
 	void (*recv_done)(struct coll_endpoint *ep);
 	void (*recv_revoked)(struct coll_endpoint *ep, u32 len);
+	int (*recv_place)(struct coll_endpoint *ep, u32 ahead, struct coll_place *place);
+	void (*recv_placed)(struct coll_endpoint *ep, u32 len);
 	void (*recv_idle)(struct coll_endpoint *ep);
 };
 
@@ -196,7 +205,8 @@ struct coll_endpoint_info {
  * @shutdown: send no more.  After close() the connection continues without its endpoint until the
  *	peer has acknowledged all bytes, at most until @until, in jiffies; may sleep
  * @close: end the connection without waiting for the peer, but for a piece of memory that it reads
- *	by reference just now.  @reset: drop queued bytes on both sides; may sleep
+ *	by reference just now.  No memory of this rank is read or stored in by the peer or by a
+ *	device when it returns.  @reset: drop queued bytes on both sides; may sleep
  */
 struct coll_transport {
 	const char *name;

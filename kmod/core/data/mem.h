@@ -44,6 +44,21 @@ struct coll_out {
 	const void *owner;
 };
 
+/**
+ * struct coll_place - where bytes go that a transport stores itself
+ * @mem: the memory; NULL: the bytes are dropped
+ * @off: offset of the first byte in @mem
+ * @len: number of bytes
+ */
+struct coll_place {
+	const struct coll_mem *mem;
+	u64 off;
+	u64 len;
+};
+
+/* Memory in shorter pieces is not worth a descriptor for each of them: bytes for it are copied. */
+#define COLL_PLACE_PIECE_MIN	1024U
+
 /*
  * Memory may be in pieces as short as an element, and a piece takes as long as some hundred
  * contiguous bytes.  So budgets count pieces, too: a piece costs at least COLL_PIECE_COST bytes,

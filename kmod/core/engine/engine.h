@@ -169,6 +169,8 @@ struct coll_peer_run {
  * @exposed: true if other ranks may read the input and the result
  * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
  * @lease_expired: true if the lease of @zc_source is not valid
+ * @rx_held: true if the transport may store bytes in the memory of the task, so that it is not
+ *	complete, whatever happens: see coll_stream_place()
  * @tx_parked: true if nothing could be sent and nothing has changed since
  * @capacity: bytes that the receive buffer has for such a step
  * @received: length that the sender announced for such a step; bytes
@@ -227,6 +229,7 @@ struct coll_task {
 	bool exposed;
 	bool length_known;
 	bool lease_expired;
+	bool rx_held;
 	bool tx_parked;
 
 	u64 tx_step;
@@ -269,12 +272,14 @@ struct coll_task {
  * @sent: handed to the transport
  * @received: taken from the transport
  * @reduced: part of @received that was reduced into memory
+ * @placed: part of @received that the transport has stored in its place: nothing here has copied it
  * @read: what steps moved that read the memory of other ranks
  */
 struct coll_engine_stats {
 	u64 sent;
 	u64 received;
 	u64 reduced;
+	u64 placed;
 	struct coll_fuse_stats read;
 };
 
@@ -372,6 +377,7 @@ enum coll_ask {
  * @rx_open: true if a frame is open and @sink takes its payload
  * @rx_cost: cost of the last bytes received, for a budget: see coll_piece_cost()
  * @rx_task: task of the open frame; NULL: the frame is discarded or kept as unexpected
+ * @rx_held: task in whose memory the transport may store payload of the open frame; NULL: none
  * @sink: destination of the payload
  * @rx_position: payload bytes consumed so far
  * @rx_eager: eager bytes received so far, headers included
@@ -435,6 +441,7 @@ struct coll_stream {
 	bool rx_open;
 	u64 rx_cost;
 	struct coll_task *rx_task;
+	struct coll_task *rx_held;
 	struct coll_sink sink;
 	u64 rx_position;
 	u64 rx_eager;
@@ -512,6 +519,8 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out);
 void coll_stream_sent(struct coll_stream *stream, u32 len);
 int coll_stream_receive(struct coll_stream *stream, const void *ptr, u32 len);
 void coll_stream_revoked(struct coll_stream *stream, u32 len);
+int coll_stream_place(struct coll_stream *stream, u64 ahead, struct coll_place *place);
+void coll_stream_placed(struct coll_stream *stream, u32 len);
 void coll_stream_pause(struct coll_stream *stream);
 
 /**

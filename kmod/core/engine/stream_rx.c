@@ -305,6 +305,23 @@ static void stream_unexp_added(struct coll_stream *stream, const struct coll_dat
 		coll_stream_deliver_unexpected(stream, data->instance);
 }
 
+/**
+ * coll_stream_unhold() - the transport stores nothing more in the memory of a task
+ * @stream: the stream; all of the open frame has come, or nothing more of it is stored
+ */
+void coll_stream_unhold(struct coll_stream *stream)
+{
+	struct coll_task *task = stream->rx_held;
+
+	if (!task)
+		return;
+	stream->rx_held = NULL;
+	task->rx_held = false;
+	/* One in progress is not complete yet: its step ends after this. */
+	if (task->error)
+		coll_task_try_complete(task);
+}
+
 /* The last byte of a frame has arrived. */
 static void stream_close_rx_frame(struct coll_stream *stream)
 {
@@ -314,6 +331,7 @@ static void stream_close_rx_frame(struct coll_stream *stream)
 
 	stream->rx_open = false;
 	stream->rx_task = NULL;
+	coll_stream_unhold(stream);
 
 	if (stream->sink.kind == COLL_SINK_UNEXP) {
 		coll_unexp_add(stream, &data);
@@ -409,6 +427,60 @@ void coll_stream_revoked(struct coll_stream *stream, u32 len)
 	}
 	stream->sink.left = 0;
 	stream->sink.carried = 0;
+}
+
+/**
+ * coll_stream_place() - where does payload go that the transport can store itself?
+ * @stream: the stream
+ * @ahead: bytes of the payload that come before it, and have not been received yet
+ * @place: out: where the bytes behind these go, all that are left of the open frame
+ *
+ * If there is memory for them, it stays until the frame ends: an operation that fails meanwhile
+ * completes only then.  So the transport may have told a device to store bytes there, and has to
+ * report them by coll_stream_placed() in any case.  It may also pass all of them to
+ * coll_stream_receive().
+ *
+ * Return: 1: @place says it; 0: they must be passed to coll_stream_receive(); -EPROTO: the open
+ * frame has no such bytes.
+ */
+int coll_stream_place(struct coll_stream *stream, u64 ahead, struct coll_place *place)
+{
+	const struct coll_sink *sink = &stream->sink;
+
+	if (!stream->rx_open || ahead >= sink->left)
+		return -EPROTO;
+	*place = (struct coll_place){ .len = sink->left - ahead };
+	if (sink->kind == COLL_SINK_DISCARD)
+		return 1;
+	if (sink->kind != COLL_SINK_COPY || sink->tee || sink->excess ||
+	    coll_mem_piece(sink->dst, sink->dst_off + ahead) < COLL_PLACE_PIECE_MIN)
+		return 0;
+	place->mem = sink->dst;
+	place->off = sink->dst_off + ahead;
+	stream->rx_held = stream->rx_task;
+	stream->rx_task->rx_held = true;
+	return 1;
+}
+
+/**
+ * coll_stream_placed() - the transport has stored or dropped payload
+ * @stream: the stream
+ * @len: number of bytes, the next ones of the open frame
+ *
+ * The caller must call coll_stream_pause() later.
+ */
+void coll_stream_placed(struct coll_stream *stream, u32 len)
+{
+	struct coll_sink *sink = &stream->sink;
+
+	sink->left -= len;
+	stream->rx_position += len;
+	stream->rx_cost = COLL_PIECE_COST;
+	stream_count(stream, sink, len);
+	if (sink->kind == COLL_SINK_COPY) {
+		sink->dst_off += len;
+		stream->engine->stats.placed += len;
+	}
 }
 
 /**

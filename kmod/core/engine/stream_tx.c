@@ -544,7 +544,7 @@ int coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer)
 
 /**
  * coll_stream_release() - the peer can no longer report success for our data
- * @stream: the stream; nothing more is sent on it
+ * @stream: the stream; nothing more is sent on it, or stored by its transport
  */
 void coll_stream_release(struct coll_stream *stream)
 {
@@ -553,5 +553,6 @@ void coll_stream_release(struct coll_stream *stream)
 	stream->released = true;
 	stream_close_tx_frame(stream);
 	stream_drop_zc_refs(stream, U64_MAX);
+	coll_stream_unhold(stream);
 }
 

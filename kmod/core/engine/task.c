@@ -7,8 +7,8 @@
  * (coll_task_sendable()): that comparison is all of cut-through.
  *
  * A task is complete when both cursors are at the end, the local copy is done, the transport has
- * taken every byte, and the peers have consumed what they read from our memory.  An aborted task
- * drops the first two conditions, never the others.
+ * taken every byte, the peers have consumed what they read from our memory, and the transport
+ * stores nothing in it.  An aborted task drops the first two conditions, never the others.
  */
 #include "core/engine/task.h"
 
@@ -65,7 +65,7 @@ void coll_task_try_complete(struct coll_task *task)
 {
 	struct coll_engine *engine = task->engine;
 
-	if (task->open_frames)
+	if (task->open_frames || task->rx_held)
 		return;
 	if (!task->error &&
 	    !(task_tx_done(task) && task_rx_done(task) && !task->local_copy.len &&

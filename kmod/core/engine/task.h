@@ -125,6 +125,7 @@ void coll_stream_check_granted_call(const struct coll_stream *stream, struct col
 /* stream_rx.c */
 u64 coll_stream_deliver_unexpected(struct coll_stream *stream, u64 instance);
 void coll_stream_discard_rest(struct coll_stream *stream);
+void coll_stream_unhold(struct coll_stream *stream);
 
 /* unexpected.c */
 u8 *coll_unexp_room(struct coll_stream *stream, u32 length);
