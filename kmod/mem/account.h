@@ -29,6 +29,8 @@ struct coll_account;
  *	endpoint	socket, file, send buffers;	close(); or when the socket has lingered,
  *			half of a local connection,	when both ends of the connection have
  *			its rings			closed (coll_charge_detach())
+ *	endpoint	RDMA: slots, lists of pieces	likewise, when the connection has
+ *			of regions, staging memory	lingered
  *	request		itself				coll_request_free()
  *	request		scratch				coll_request_free()
  *	layout		itself				coll_block_layout_free()

@@ -27,14 +27,14 @@
 #define HELLO_MS	(10000 + 1000)
 
 /* As in kmod/transport/rdma/rdma.h; the Makefile reads COLL_RDMA_MAGIC there. */
-enum kind { BYTES, CREDIT, END, UNKNOWN = 99 };
+enum kind { BYTES, CREDIT, END, REFERENCE, RETURN, UNKNOWN = 99 };
 
 struct hello {
 	__u32 magic;
 	__u32 slot_bytes;
 	__u16 credits;
 	__u8 bulk;
-	__u8 zero;
+	__u8 reads;
 };
 
 static const struct hello good = {
@@ -233,6 +233,8 @@ TEST_F_TIMEOUT(rank, hello, 100)
 		{ .magic = ~COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 8 },
 		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 8, .credits = 8 },
 		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 1 },
+		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 8, .reads = 1 },
+		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 8, .bulk = 1, .reads = 2 },
 	};
 	unsigned int i;
 
@@ -267,6 +269,9 @@ static const struct {
 	{ "likewise", BYTES, 9, 16 },
 	{ "all credits", CREDIT, 65535, 8 },
 	{ "no such message", UNKNOWN, 0, 8 },
+	{ "a reference by a control connection", REFERENCE, 0, 64 },
+	{ "a reference to nothing", REFERENCE, 0, 8 },
+	{ "nothing was referred to", RETURN, 0, 8 },
 	{ "less than a head", BYTES, 0, 4 },
 	{ "an empty message", BYTES, 0, 8 },
 	{ "more than a slot", BYTES, 0, 1024 },

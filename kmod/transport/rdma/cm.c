@@ -64,8 +64,14 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/* The accepting side has the peer's hello already, and no other one comes. */
-		if (!conn->incoming)
+		if (!conn->incoming) {
 			hello_copy(&conn->hello, event);
+			/* As the peer has accepted; the connection manager tells the device. */
+			conn->depth.out = min_t(u32, conn->depth.out,
+						event->param.conn.initiator_depth);
+			conn->depth.in = min_t(u32, conn->depth.in,
+					       event->param.conn.responder_resources);
+		}
 		conn_reached(conn, COLL_RDMA_CALLING, COLL_RDMA_OPEN);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
@@ -106,6 +112,8 @@ static int listener_called(struct coll_rdma_listener *listener, struct rdma_cm_i
 	conn->state = COLL_RDMA_CALLING;
 	hello_copy(&conn->hello, event);
 	conn->bulk = conn->hello.bulk;
+	conn->depth.in = event->param.conn.responder_resources;
+	conn->depth.out = event->param.conn.initiator_depth;
 
 	spin_lock(&listener->lock);
 	if (listener->ncalls >= LISTEN_BACKLOG) {
@@ -289,7 +297,7 @@ void coll_rdma_close_listener(struct coll_endpoint *ep)
 
 static u32 conn_charge(bool bulk)
 {
-	return sizeof(struct coll_rdma_conn) + coll_rdma_slots_bytes(bulk) + COLL_RDMA_CHARGE_QP;
+	return coll_rdma_conn_bytes(bulk) + COLL_RDMA_CHARGE_QP;
 }
 
 static void endpoint_attach(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
@@ -317,10 +325,13 @@ static struct rdma_conn_param conn_param(const struct coll_rdma_conn *conn,
 		.slot_bytes = cpu_to_le32(conn->rx_slots.slot),
 		.credits = cpu_to_le16(COLL_RDMA_CREDITS),
 		.bulk = conn->bulk,
+		.reads = !!conn->depth.out,
 	};
 	return (struct rdma_conn_param){
 		.private_data = hello,
 		.private_data_len = sizeof(*hello),
+		.responder_resources = conn->depth.in,
+		.initiator_depth = conn->depth.out,
 		.retry_count = RETRIES,
 		/* A message never comes before a slot is posted for it. */
 		.rnr_retry_count = 0,
@@ -400,6 +411,7 @@ static int conn_accept(struct coll_rdma_conn *conn)
 
 	if (!id || coll_rdma_conn_error(conn))
 		return -ECONNRESET;
+	coll_rdma_conn_limit(conn);
 	param = conn_param(conn, &hello);
 	err = coll_rdma_learn(conn);
 	if (!err)
@@ -467,9 +479,12 @@ int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 static int conn_call(struct coll_rdma_conn *conn)
 {
 	struct coll_rdma_hello hello;
-	struct rdma_conn_param param = conn_param(conn, &hello);
-	int err = coll_rdma_conn_setup(conn);
+	struct rdma_conn_param param;
+	int err;
 
+	coll_rdma_conn_limit(conn);
+	param = conn_param(conn, &hello);
+	err = coll_rdma_conn_setup(conn);
 	if (err)
 		return err;
 	conn_set_state(conn, COLL_RDMA_ROUTE, COLL_RDMA_CALLING);

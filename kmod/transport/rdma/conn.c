@@ -43,17 +43,21 @@ static u32 slots_pages(u32 count, u32 slot)
 }
 
 /**
- * coll_rdma_slots_bytes() - memory of the slots of a connection
+ * coll_rdma_conn_bytes() - memory of a connection, but for what it makes on demand
  * @bulk: true for a data connection
  *
  * Return: bytes.
  */
-u32 coll_rdma_slots_bytes(bool bulk)
+u32 coll_rdma_conn_bytes(bool bulk)
 {
 	u32 slot = slot_size(bulk);
+	u32 bytes = sizeof(struct coll_rdma_conn) +
+		    (slots_pages(coll_rdma_recv_slots(bulk), slot) +
+		     slots_pages(COLL_RDMA_SEND_SLOTS, slot)) * (u32)PAGE_SIZE;
 
-	return (slots_pages(COLL_RDMA_RECV_SLOTS, slot) +
-		slots_pages(COLL_RDMA_SEND_SLOTS, slot)) * (u32)PAGE_SIZE;
+	if (bulk)
+		bytes += sizeof(struct coll_rdma_refs) + sizeof(struct coll_rdma_reading);
+	return bytes;
 }
 
 static void slots_free(struct coll_rdma_slots *slots)
@@ -108,7 +112,7 @@ static int slots_map(struct coll_rdma_slots *slots, struct ib_device *device,
 }
 
 /**
- * coll_rdma_conn_prepare() - allocate the slots
+ * coll_rdma_conn_prepare() - allocate the slots, and what a data connection refers and reads with
  * @conn: the connection; @bulk is set
  *
  * Context: may sleep.
@@ -118,7 +122,13 @@ int coll_rdma_conn_prepare(struct coll_rdma_conn *conn)
 {
 	u32 slot = slot_size(conn->bulk);
 
-	return slots_alloc(&conn->rx_slots, COLL_RDMA_RECV_SLOTS, slot) ?:
+	if (conn->bulk) {
+		conn->refs = kzalloc(sizeof(*conn->refs), GFP_KERNEL_ACCOUNT);
+		conn->reading = kzalloc(sizeof(*conn->reading), GFP_KERNEL_ACCOUNT);
+		if (!conn->refs || !conn->reading)
+			return -ENOMEM;
+	}
+	return slots_alloc(&conn->rx_slots, coll_rdma_recv_slots(conn->bulk), slot) ?:
 	       slots_alloc(&conn->tx_slots, COLL_RDMA_SEND_SLOTS, slot);
 }
 
@@ -130,6 +140,8 @@ void coll_rdma_conn_free(struct coll_rdma_conn *conn)
 {
 	slots_free(&conn->rx_slots);
 	slots_free(&conn->tx_slots);
+	coll_rdma_reading_free(conn->reading);
+	kfree(conn->refs);
 	kvfree(conn->rest);
 	mutex_destroy(&conn->mutex);
 	kfree(conn);
@@ -263,6 +275,33 @@ static void conn_qp_event(struct ib_event *event, void *context)
 	}
 }
 
+/**
+ * coll_rdma_conn_limit() - how much may a connection read at a time?
+ * @conn: the connection, locked; its identifier has a device; of a call, @depth is what the peer
+ *	offers
+ *
+ * A device that cannot do all that is needed refers to nothing and reads nothing.
+ */
+void coll_rdma_conn_limit(struct coll_rdma_conn *conn)
+{
+	const struct ib_device_attr *attrs = &conn->id->device->attrs;
+	bool able = conn->bulk && attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
+		    attrs->max_fast_reg_page_list_len >= COLL_RDMA_REF_PIECES &&
+		    attrs->max_qp_rd_atom > 0 && attrs->max_qp_init_rd_atom > 0;
+	u32 in = able ? min_t(u32, attrs->max_qp_rd_atom, COLL_RDMA_READS) : 0;
+	u32 out = able ? min_t(u32, attrs->max_qp_init_rd_atom, COLL_RDMA_READS) : 0;
+
+	conn->depth.in = conn->incoming ? min(in, conn->depth.in) : in;
+	conn->depth.out = conn->incoming ? min(out, conn->depth.out) : out;
+	conn->read_pieces = clamp_t(u32, min(attrs->max_sge_rd, attrs->max_send_sge), 1,
+				    COLL_RDMA_READ_PIECES);
+}
+
+static u32 conn_send_work(const struct coll_rdma_conn *conn)
+{
+	return COLL_RDMA_SEND_SLOTS + (conn->bulk ? COLL_RDMA_BULK_WORK : 0);
+}
+
 static int conn_create_qp(struct coll_rdma_conn *conn)
 {
 	struct ib_qp_init_attr attr = {
@@ -271,9 +310,9 @@ static int conn_create_qp(struct coll_rdma_conn *conn)
 		.send_cq = conn->cq,
 		.recv_cq = conn->cq,
 		.cap = {
-			.max_send_wr = COLL_RDMA_SEND_SLOTS,
-			.max_recv_wr = COLL_RDMA_RECV_SLOTS,
-			.max_send_sge = 1,
+			.max_send_wr = conn_send_work(conn),
+			.max_recv_wr = coll_rdma_recv_slots(conn->bulk),
+			.max_send_sge = conn->bulk ? conn->read_pieces : 1,
 			.max_recv_sge = 1,
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -311,7 +350,7 @@ int coll_rdma_conn_setup(struct coll_rdma_conn *conn)
 	struct ib_device *device = conn->id->device;
 	struct ib_cq_init_attr attr = {
 		/* All work that is posted at once fits, so that it never overflows. */
-		.cqe = COLL_RDMA_SEND_SLOTS + COLL_RDMA_RECV_SLOTS,
+		.cqe = conn_send_work(conn) + coll_rdma_recv_slots(conn->bulk),
 	};
 	struct ib_pd *pd;
 	struct ib_cq *cq;
@@ -362,6 +401,8 @@ void coll_rdma_conn_release(struct coll_rdma_conn *conn)
 		rdma_disconnect(id);
 		rdma_destroy_qp(id);
 	}
+	coll_rdma_release_reads(conn, device);
+	coll_rdma_release_refs(conn, device);
 	if (conn->cq)
 		ib_destroy_cq(conn->cq);
 	if (device) {

@@ -40,12 +40,15 @@ static void linger_send_rest(struct coll_rdma_conn *conn)
 	}
 }
 
-/* The peer may wait for credits before it sends what it has to say last. */
+/*
+ * The peer may wait for credits before it sends what it has to say last.  Its references are not
+ * read.
+ */
 static void linger_discard(struct coll_rdma_conn *conn)
 {
 	while (conn->rx_tail != conn->rx_head) {
 		coll_rdma_repost(conn,
-				 conn->rx_ready[conn->rx_tail++ % COLL_RDMA_RECV_SLOTS].slot);
+				 conn->rx_ready[conn->rx_tail++ % COLL_RDMA_READY].slot);
 		conn->rx_owed++;
 	}
 	coll_rdma_return_credits(conn);
@@ -147,6 +150,9 @@ static bool conn_linger(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 	unsigned long least = jiffies + LINGER_LEAST;
 
 	if (!conn->id || coll_rdma_conn_state(conn) != COLL_RDMA_OPEN || !conn->tx_slot)
+		return false;
+	/* Memory of the process belongs to it again when close() returns. */
+	if (coll_rdma_reads(conn) || (conn->refs && conn->refs->tail != conn->refs->head))
 		return false;
 	/* The member's reference to the module ends with its links. */
 	__module_get(THIS_MODULE);

@@ -9,9 +9,6 @@
 
 #include "transport/rdma/rdma.h"
 
-/* Marks a completion of a message that was sent; the rest is the number of messages up to it. */
-#define WR_SENT		BIT_ULL(32)
-
 /* Send slots that messages of bytes leave to the others. */
 #define SEND_KEPT	2U
 
@@ -19,6 +16,9 @@
 #define POLL_BATCH	8
 
 static_assert(!(COLL_RDMA_SEND_SLOTS & (COLL_RDMA_SEND_SLOTS - 1)));
+static_assert(!(COLL_RDMA_READY & (COLL_RDMA_READY - 1)) && COLL_RDMA_READY >= COLL_RDMA_CREDITS);
+static_assert(!(COLL_RDMA_REFS & (COLL_RDMA_REFS - 1)));
+static_assert(!(COLL_RDMA_READS & (COLL_RDMA_READS - 1)));
 static_assert(sizeof(struct coll_rdma_head) == 8);
 
 static u64 slot_dma(const struct coll_rdma_slots *slots, u32 i)
@@ -39,9 +39,11 @@ int coll_rdma_learn(struct coll_rdma_conn *conn)
 	const struct coll_rdma_hello *hello = &conn->hello;
 	u32 slot = le32_to_cpu(hello->slot_bytes), credits = le16_to_cpu(hello->credits);
 
-	if (le32_to_cpu(hello->magic) != COLL_RDMA_MAGIC || hello->zero ||
+	if (le32_to_cpu(hello->magic) != COLL_RDMA_MAGIC || hello->reads > conn->bulk ||
 	    hello->bulk != conn->bulk || slot < COLL_RDMA_SLOT_CONTROL || credits < 2)
 		return -EPROTO;
+	if (conn->bulk)
+		conn->refs->enabled = hello->reads && conn->depth.in;
 	conn->tx_slot = min(slot, conn->tx_slots.slot);
 	conn->tx_credits = credits;
 	return 0;
@@ -72,7 +74,7 @@ int coll_rdma_post_receives(struct coll_rdma_conn *conn)
 	int err = 0;
 	u32 i;
 
-	for (i = 0; !err && i < COLL_RDMA_RECV_SLOTS; i++)
+	for (i = 0; !err && i < coll_rdma_recv_slots(conn->bulk); i++)
 		err = post_receive(conn, i);
 	return err;
 }
@@ -93,6 +95,11 @@ static u32 send_slots_free(const struct coll_rdma_conn *conn)
 	return COLL_RDMA_SEND_SLOTS - (conn->tx_posted - conn->tx_done);
 }
 
+static bool needs_credit(enum coll_rdma_kind kind)
+{
+	return kind == COLL_RDMA_BYTES || kind == COLL_RDMA_REFERENCE;
+}
+
 /**
  * coll_rdma_next_slot() - memory for the bytes of the next message
  * @conn: the connection, locked
@@ -102,23 +109,16 @@ static u32 send_slots_free(const struct coll_rdma_conn *conn)
  */
 void *coll_rdma_next_slot(struct coll_rdma_conn *conn, enum coll_rdma_kind kind)
 {
-	u32 kept = kind == COLL_RDMA_BYTES ? SEND_KEPT : kind == COLL_RDMA_CREDIT ? 1 : 0;
+	u32 kept = kind == COLL_RDMA_END ? 0 : needs_credit(kind) ? SEND_KEPT : 1;
 
-	if (send_slots_free(conn) <= kept || (kind == COLL_RDMA_BYTES && !conn->tx_credits))
+	if (send_slots_free(conn) <= kept || (needs_credit(kind) && !conn->tx_credits))
 		return NULL;
 	return coll_rdma_slot(&conn->tx_slots, conn->tx_posted % COLL_RDMA_SEND_SLOTS) +
 	       sizeof(struct coll_rdma_head);
 }
 
-/**
- * coll_rdma_post() - send the message whose bytes are in the next slot
- * @conn: the connection, locked; not released
- * @kind: of the message
- * @len: number of bytes behind the head
- *
- * Return: 0, or a negative errno: the connection has ended.
- */
-int coll_rdma_post(struct coll_rdma_conn *conn, enum coll_rdma_kind kind, u32 len)
+/* @key is what a return lets the peer's device invalidate. */
+static int post_message(struct coll_rdma_conn *conn, enum coll_rdma_kind kind, u32 len, u32 key)
 {
 	u32 slot = conn->tx_posted % COLL_RDMA_SEND_SLOTS;
 	struct coll_rdma_head *head = coll_rdma_slot(&conn->tx_slots, slot);
@@ -128,10 +128,11 @@ int coll_rdma_post(struct coll_rdma_conn *conn, enum coll_rdma_kind kind, u32 le
 		.lkey = conn->pd->local_dma_lkey,
 	};
 	struct ib_send_wr wr = {
-		.wr_id = WR_SENT | (u32)(conn->tx_posted + 1),
+		.wr_id = COLL_RDMA_WR_SENT | (u32)(conn->tx_posted + 1),
 		.sg_list = &sge,
 		.num_sge = 1,
-		.opcode = IB_WR_SEND,
+		.opcode = kind == COLL_RDMA_RETURN ? IB_WR_SEND_WITH_INV : IB_WR_SEND,
+		.ex.invalidate_rkey = key,
 	};
 	int err;
 
@@ -139,7 +140,8 @@ int coll_rdma_post(struct coll_rdma_conn *conn, enum coll_rdma_kind kind, u32 le
 		.credits = cpu_to_le16(conn->rx_owed),
 		.kind = kind,
 	};
-	if (kind == COLL_RDMA_END || !((conn->tx_posted + 1) % COLL_RDMA_SIGNAL))
+	if (kind == COLL_RDMA_END || kind == COLL_RDMA_REFERENCE ||
+	    !((conn->tx_posted + 1) % COLL_RDMA_SIGNAL))
 		wr.send_flags = IB_SEND_SIGNALED;
 	ib_dma_sync_single_for_device(conn->id->device, sge.addr, sge.length, DMA_TO_DEVICE);
 	err = ib_post_send(conn->id->qp, &wr, NULL);
@@ -148,9 +150,34 @@ int coll_rdma_post(struct coll_rdma_conn *conn, enum coll_rdma_kind kind, u32 le
 		return -ECONNRESET;
 	}
 	conn->tx_posted++;
-	conn->tx_credits -= kind == COLL_RDMA_BYTES;
+	conn->tx_credits -= needs_credit(kind);
 	conn->rx_owed = 0;
 	return 0;
+}
+
+/**
+ * coll_rdma_post() - send the message whose bytes are in the next slot
+ * @conn: the connection, locked; not released
+ * @kind: of the message, but COLL_RDMA_RETURN
+ * @len: number of bytes behind the head
+ *
+ * Return: 0, or a negative errno: the connection has ended.
+ */
+int coll_rdma_post(struct coll_rdma_conn *conn, enum coll_rdma_kind kind, u32 len)
+{
+	return post_message(conn, kind, len, 0);
+}
+
+/**
+ * coll_rdma_post_return() - return the reference that has been read
+ * @conn: the connection, locked; not released
+ * @key: its key, which the peer's device invalidates
+ *
+ * Return: 0, or a negative errno: the connection has ended.
+ */
+int coll_rdma_post_return(struct coll_rdma_conn *conn, u32 key)
+{
+	return post_message(conn, COLL_RDMA_RETURN, 0, key);
 }
 
 /**
@@ -175,26 +202,46 @@ static int take_credits(struct coll_rdma_conn *conn, u32 credits)
 	return 0;
 }
 
-/* Return: 0 or -EPROTO. */
-static int take_message(struct coll_rdma_conn *conn, u32 slot, u32 len)
+/* Keep a message with bytes until they are consumed. */
+static int keep_message(struct coll_rdma_conn *conn, u32 slot, u32 len, u8 kind)
+{
+	u32 least = sizeof(struct coll_rdma_head);
+	u32 i;
+
+	if (kind == COLL_RDMA_REFERENCE) {
+		/* Told by the hello, and by the depth of reads. */
+		if (!conn->bulk || !conn->depth.out)
+			return -EPROTO;
+		least += sizeof(struct coll_rdma_reference);
+	}
+	if (len <= least || conn->rx_head - conn->rx_tail >= COLL_RDMA_CREDITS)
+		return -EPROTO;
+	i = conn->rx_head++ % COLL_RDMA_READY;
+	conn->rx_ready[i].slot = slot;
+	conn->rx_ready[i].len = len;
+	conn->rx_ready[i].kind = kind;
+	return 0;
+}
+
+/* Return: 0 or a negative errno. */
+static int take_message(struct coll_rdma_conn *conn, const struct ib_wc *wc)
 {
 	const struct coll_rdma_slots *slots = &conn->rx_slots;
+	u32 slot = wc->wr_id, len = wc->byte_len;
 	const struct coll_rdma_head *head = coll_rdma_slot(slots, slot);
-	u32 i;
 
 	ib_dma_sync_single_for_cpu(conn->id->device, slot_dma(slots, slot), slots->slot,
 				   DMA_FROM_DEVICE);
 	if (len < sizeof(*head) || len > slots->slot || conn->rx_end)
 		return -EPROTO;
+	/* Only the key of what is returned may be invalidated. */
+	if (wc->wc_flags & IB_WC_WITH_INVALIDATE && head->kind != COLL_RDMA_RETURN)
+		return -EPROTO;
 	switch (head->kind) {
 	case COLL_RDMA_BYTES:
-		if (len == sizeof(*head) ||
-		    conn->rx_head - conn->rx_tail >= COLL_RDMA_CREDITS)
-			return -EPROTO;
-		i = conn->rx_head++ % COLL_RDMA_RECV_SLOTS;
-		conn->rx_ready[i].slot = slot;
-		conn->rx_ready[i].len = len;
-		return take_credits(conn, le16_to_cpu(head->credits));
+	case COLL_RDMA_REFERENCE:
+		return keep_message(conn, slot, len, head->kind) ?:
+		       take_credits(conn, le16_to_cpu(head->credits));
 	case COLL_RDMA_CREDIT: {
 		u32 credits = le16_to_cpu(head->credits);
 
@@ -204,6 +251,13 @@ static int take_message(struct coll_rdma_conn *conn, u32 slot, u32 len)
 		/* Before its credits are used: see COLL_RDMA_SPARE. */
 		coll_rdma_repost(conn, slot);
 		return take_credits(conn, credits);
+	}
+	case COLL_RDMA_RETURN: {
+		u32 credits = le16_to_cpu(head->credits);
+
+		/* Before another payload is referred to, which the peer returns, too. */
+		coll_rdma_repost(conn, slot);
+		return coll_rdma_returned(conn, wc) ?: take_credits(conn, credits);
 	}
 	case COLL_RDMA_END:
 		conn->rx_end = true;
@@ -217,11 +271,15 @@ static int take_completion(struct coll_rdma_conn *conn, const struct ib_wc *wc)
 {
 	if (wc->status != IB_WC_SUCCESS)
 		return -ECONNRESET;
-	if (wc->wr_id & WR_SENT) {
+	if (wc->wr_id & COLL_RDMA_WR_SENT)
 		conn->tx_done = (u32)wc->wr_id;
-		return 0;
-	}
-	return take_message(conn, wc->wr_id, wc->byte_len);
+	else if (wc->wr_id & COLL_RDMA_WR_READ)
+		coll_rdma_read_complete(conn, wc->wr_id);
+	else if (wc->wr_id & COLL_RDMA_WR_INVALIDATE)
+		coll_rdma_invalidated(conn, wc->wr_id);
+	else if (!(wc->wr_id & COLL_RDMA_WR_REGISTER))
+		return take_message(conn, wc);
+	return 0;
 }
 
 /**
@@ -246,7 +304,7 @@ u32 coll_rdma_poll(struct coll_rdma_conn *conn)
 				coll_rdma_conn_end(conn, err);
 		}
 		done += max(n, 0);
-	} while (n == POLL_BATCH && done < 4 * COLL_RDMA_RECV_SLOTS);
+	} while (n == POLL_BATCH && done < 4 * (COLL_RDMA_RECV_SLOTS + COLL_RDMA_BULK_WORK));
 	if (n < 0)
 		coll_rdma_conn_end(conn, -ECONNRESET);
 	return done;

@@ -74,10 +74,11 @@ static int rdma_setup_bulk(struct coll_endpoint *ep)
 	return 0;
 }
 
-/* Connections of RDMA devices, in messages. */
+/* Connections of RDMA devices: messages, and payload that the peer reads. */
 const struct coll_transport coll_rdma = {
 	.name		= "rdma",
 	.owner		= THIS_MODULE,
+	.by_reference	= true,
 	.listen		= coll_rdma_listen,
 	.connect	= coll_rdma_connect,
 	.accept		= coll_rdma_accept,
@@ -85,6 +86,8 @@ const struct coll_transport coll_rdma = {
 	.send		= coll_rdma_send,
 	.send_frame	= coll_rdma_send_frame,
 	.receive	= coll_rdma_receive,
+	.consumed	= coll_rdma_consumed,
+	.revoke		= coll_rdma_revoke,
 	.can_defer_rx	= coll_rdma_can_defer_rx,
 	.info		= coll_rdma_info,
 	.setup_bulk	= rdma_setup_bulk,

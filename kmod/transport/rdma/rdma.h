@@ -6,6 +6,10 @@
  * which the sender has a credit, so that none ever comes before a slot is posted.  A slot is posted
  * again when its bytes are consumed, and messages in the other direction return its credit.
  *
+ * A large payload stays where it is.  A message refers to it, and the device of the receiver reads
+ * it, into the memory where it belongs, or into staging memory from which it is reduced.  So a peer
+ * gets keys to read, never one to write, and only this kernel tells its device where to store.
+ *
  * The device may be removed while a connection is in use.  Therefore queue pair, completion queue
  * and slots are used under a mutex, and belong to the connection, not to its endpoint: a work item
  * releases them if the device goes, or if the endpoint is closed and its last bytes have arrived.
@@ -28,14 +32,19 @@
 struct coll_account;
 
 /* Slots for messages of bytes that a peer may send before it gets a credit back. */
-#define COLL_RDMA_CREDITS	8U
+#define COLL_RDMA_CREDITS	7U
+/* Payloads that the peer may read at a time, in a memory region each.  A power of two. */
+#define COLL_RDMA_REFS		2U
 /*
  * Slots beyond these, for messages that need no credit: two that return credits, and the end.  A
  * message that only returns credits returns half of them at least.  So the peer gets a third one
- * only after it has taken the first, because it would have no credits to cause it.
+ * only after it has taken the first, because it would have no credits to cause it.  A data
+ * connection has one for each payload that the peer may read, which it gives back by a message.
  */
 #define COLL_RDMA_SPARE		3U
-#define COLL_RDMA_RECV_SLOTS	(COLL_RDMA_CREDITS + COLL_RDMA_SPARE)
+#define COLL_RDMA_RECV_SLOTS	(COLL_RDMA_CREDITS + COLL_RDMA_SPARE + COLL_RDMA_REFS)
+/* Messages of bytes that were received and not consumed.  A power of two. */
+#define COLL_RDMA_READY		8U
 /* Messages that are sent and not known to have arrived.  A power of two. */
 #define COLL_RDMA_SEND_SLOTS	8U
 /* Of these slots, one in so many asks for a completion. */
@@ -48,13 +57,39 @@ struct coll_account;
 #define COLL_RDMA_SLOT_BULK	2048U
 #define COLL_RDMA_SLOT_CONTROL	512U
 
+/* Bytes of a payload that is referred to.  Smaller ones are copied; no frame has a larger one. */
+#define COLL_RDMA_REF_MIN	(16 * 1024U)
+#define COLL_RDMA_REF_MAX	(1024 * 1024U)
+/* Pages, or pieces of them, that it may lie in. */
+#define COLL_RDMA_REF_PIECES	((u32)(COLL_RDMA_REF_MAX / PAGE_SIZE + 1))
+
+/* Reads in progress, a power of two; bytes of one, and pieces of memory that one may store in. */
+#define COLL_RDMA_READS		4U
+#define COLL_RDMA_READ_MAX	(64 * 1024U)
+#define COLL_RDMA_READ_PIECES	16U
+/* Of these reads, so many use staging memory, of so many bytes each. */
+#define COLL_RDMA_STAGES	4U
+#define COLL_RDMA_STAGE		(32 * 1024U)
+#define COLL_RDMA_STAGE_PAGES	((u32)DIV_ROUND_UP(COLL_RDMA_STAGE, PAGE_SIZE))
+
+/* Work for the device beside messages: registrations, their ends, and reads. */
+#define COLL_RDMA_BULK_WORK	(2 * COLL_RDMA_REFS + COLL_RDMA_READS)
+
 /* Bytes charged for a queue pair, a completion queue and a protection domain. */
 #define COLL_RDMA_CHARGE_QP	(16 * 1024U)
+
+/* What a piece of work was that is complete: bits of its number, above what tells which one. */
+#define COLL_RDMA_WR_SENT	BIT_ULL(32)
+#define COLL_RDMA_WR_READ	BIT_ULL(33)
+#define COLL_RDMA_WR_REGISTER	BIT_ULL(34)
+#define COLL_RDMA_WR_INVALIDATE	BIT_ULL(35)
 
 enum coll_rdma_kind {
 	COLL_RDMA_BYTES,	/* bytes of the stream */
 	COLL_RDMA_CREDIT,	/* only returns credits */
 	COLL_RDMA_END,		/* no more bytes come */
+	COLL_RDMA_REFERENCE,	/* bytes of the stream, and a reference to those behind them */
+	COLL_RDMA_RETURN,	/* the oldest reference is not used any more */
 };
 
 /**
@@ -75,17 +110,29 @@ struct coll_rdma_head {
  * @slot_bytes: bytes of a receive slot of the sender
  * @credits: messages that the sender can receive
  * @bulk: 1 for a data connection, 0 for a control connection
- * @zero: 0
+ * @reads: 1 if the sender's device can read what is referred to, else 0
  */
 struct coll_rdma_hello {
 	__le32 magic;
 	__le32 slot_bytes;
 	__le16 credits;
 	u8 bulk;
-	u8 zero;
+	u8 reads;
 };
 
-#define COLL_RDMA_MAGIC		0x31524c43U	/* "CLR1": the version of these messages */
+#define COLL_RDMA_MAGIC		0x32524c43U	/* "CLR2": the version of these messages */
+
+/**
+ * struct coll_rdma_reference - behind the head of such a message, and before its bytes
+ * @addr: address of the payload, for its reader
+ * @key: key to read it
+ * @len: number of bytes, 1 to COLL_RDMA_REF_MAX
+ */
+struct coll_rdma_reference {
+	__le64 addr;
+	__le32 key;
+	__le32 len;
+};
 
 enum coll_rdma_state {
 	COLL_RDMA_RESOLVING,	/* the address of the peer, then the route to it */
@@ -113,6 +160,107 @@ struct coll_rdma_slots {
 };
 
 /**
+ * struct coll_rdma_ref - a payload that the peer may read
+ * @mr: its memory region, kept for the next payload; NULL: none was needed yet
+ * @sg: COLL_RDMA_REF_PIECES entries, allocated with @mr
+ * @pieces: entries of @sg that are mapped for the device; 0: none
+ * @position: position of the stream at its end
+ * @len: number of bytes
+ * @message: number of messages sent, up to the one that tells of it
+ * @owner: see struct coll_out
+ * @invalid: true if its key is valid no more
+ */
+struct coll_rdma_ref {
+	struct ib_mr *mr;
+	struct scatterlist *sg;
+	u32 pieces;
+	u64 position;
+	u32 len;
+	u32 message;
+	const void *owner;
+	bool invalid;
+};
+
+/**
+ * struct coll_rdma_refs - payloads that the peer may read
+ * @ref: these, at positions modulo its size
+ * @head: number of payloads that were referred to
+ * @returned: of these, how many the peer has returned
+ * @tail: of these, how many have keys that are invalid
+ * @enabled: true if the peer reads them, and this device can let it
+ * @position: position of the stream up to which payload was copied or referred to
+ * @due: likewise, but only of payload for which the owner waits until it is consumed
+ * @told: the position that coll_rdma_consumed() had when the owner was last told of it
+ * @copied: owner of a payload of which a part is copied; NULL: there is none
+ *
+ * A key is valid from its registration until it is invalidated.  The peer returns a payload when it
+ * has read it, or does not want it, and its message invalidates the key.  If that invalidates none,
+ * this end does.  Payload counts as consumed after that only, so no operation is complete while a
+ * key to its memory is valid.  A region is reused for other memory then, with another key.  If an
+ * invalidation fails, the connection ends.  Before the end of a connection gives memory back, the
+ * queue pair and the regions are destroyed.
+ */
+struct coll_rdma_refs {
+	struct coll_rdma_ref ref[COLL_RDMA_REFS];
+	u32 head;
+	u32 returned;
+	u32 tail;
+	bool enabled;
+	u64 position;
+	u64 due;
+	u64 told;
+	const void *copied;
+};
+
+/**
+ * struct coll_rdma_read - a read in progress, or one whose bytes are not handed over yet
+ * @len: number of bytes
+ * @done: of these, how many the owner has taken
+ * @stage: index of its staging memory; -1: the bytes go where they belong, or are dropped
+ * @complete: true if the bytes are there
+ * @pieces: number of entries of @sge that are mapped for the device
+ * @sge: where the bytes are stored
+ */
+struct coll_rdma_read {
+	u32 len;
+	u32 done;
+	int stage;
+	bool complete;
+	u32 pieces;
+	struct ib_sge sge[COLL_RDMA_READ_PIECES];
+};
+
+/**
+ * struct coll_rdma_reading - the reference that is being read: that of the oldest message
+ * @open: true if there is one
+ * @addr: see struct coll_rdma_reference, and
+ * @key: likewise, and
+ * @len: likewise
+ * @asked: bytes that are read, or were
+ * @done: of these, how many the owner has taken
+ * @read: reads, in their order; positions modulo its size
+ * @head: number of reads begun
+ * @tail: of these, how many the owner has taken
+ * @stages: number of reads begun in staging memory
+ * @stages_done: of these, how many the owner has taken
+ * @memory: staging memory, by page; all of it is allocated when the first payload needs it
+ */
+struct coll_rdma_reading {
+	bool open;
+	u64 addr;
+	u32 key;
+	u32 len;
+	u32 asked;
+	u32 done;
+	struct coll_rdma_read read[COLL_RDMA_READS];
+	u32 head;
+	u32 tail;
+	u32 stages;
+	u32 stages_done;
+	void *memory[COLL_RDMA_STAGES * (COLL_RDMA_STAGE / 4096)];
+};
+
+/**
  * struct coll_rdma_conn - a connection
  * @listens: false, unlike that of a listener
  * @incoming: true if the peer has made it [c]
@@ -129,6 +277,10 @@ struct coll_rdma_slots {
  * @node: in the queue of a listener, protected by its lock
  * @bulk: true for a data connection [c]
  * @removed: true if the device is being removed [a]
+ * @depth: reads that may be in progress: of the peer's device, and of this one
+ * @read_pieces: pieces of memory that one read may store in
+ * @refs: data connection: payloads that the peer may read
+ * @reading: data connection: what is read of the peer's payloads
  * @rx_ready: receive slots with messages, in their order; positions modulo its size
  * @rx_head: number of messages that have come
  * @rx_tail: number of messages that were consumed
@@ -140,6 +292,7 @@ struct coll_rdma_slots {
  * @tx_credits: messages of bytes that may be sent
  * @tx_slot: bytes of a message at most
  * @tx_waits: true if the owner waits for space [a]
+ * @tx_waits_ref: true if it has a payload for the peer to read
  * @tx_ended: true if the end was sent
  * @work: releases the device, or ends a connection without endpoint
  * @lingers: true if the connection belongs to @work
@@ -172,9 +325,18 @@ struct coll_rdma_conn {
 	bool removed;
 
 	struct {
+		u32 in;
+		u32 out;
+	} depth;
+	u32 read_pieces;
+	struct coll_rdma_refs *refs;
+	struct coll_rdma_reading *reading;
+
+	struct {
 		u16 slot;
 		u16 len;
-	} rx_ready[COLL_RDMA_RECV_SLOTS];
+		u8 kind;
+	} rx_ready[COLL_RDMA_READY];
 	u32 rx_head;
 	u32 rx_tail;
 	u32 rx_done;
@@ -186,6 +348,7 @@ struct coll_rdma_conn {
 	u32 tx_credits;
 	u32 tx_slot;
 	bool tx_waits;
+	bool tx_waits_ref;
 	bool tx_ended;
 
 	struct delayed_work work;
@@ -240,9 +403,10 @@ void coll_rdma_close_listener(struct coll_endpoint *ep);
 /* conn.c */
 struct coll_rdma_conn *coll_rdma_conn_new(struct rdma_cm_id *id);
 void coll_rdma_conn_free(struct coll_rdma_conn *conn);
-u32 coll_rdma_slots_bytes(bool bulk);
+u32 coll_rdma_conn_bytes(bool bulk);
 int coll_rdma_conn_prepare(struct coll_rdma_conn *conn);
 int coll_rdma_check_device(struct ib_device *device, u32 port);
+void coll_rdma_conn_limit(struct coll_rdma_conn *conn);
 int coll_rdma_conn_setup(struct coll_rdma_conn *conn);
 void coll_rdma_conn_release(struct coll_rdma_conn *conn);
 void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error);
@@ -257,9 +421,19 @@ int coll_rdma_post_receives(struct coll_rdma_conn *conn);
 void coll_rdma_repost(struct coll_rdma_conn *conn, u32 slot);
 void *coll_rdma_next_slot(struct coll_rdma_conn *conn, enum coll_rdma_kind kind);
 int coll_rdma_post(struct coll_rdma_conn *conn, enum coll_rdma_kind kind, u32 len);
+int coll_rdma_post_return(struct coll_rdma_conn *conn, u32 key);
 void coll_rdma_return_credits(struct coll_rdma_conn *conn);
 u32 coll_rdma_poll(struct coll_rdma_conn *conn);
 bool coll_rdma_arm(struct coll_rdma_conn *conn);
+
+/**
+ * coll_rdma_recv_slots() - number of receive slots
+ * @bulk: true for a data connection
+ */
+static inline u32 coll_rdma_recv_slots(bool bulk)
+{
+	return COLL_RDMA_RECV_SLOTS - (bulk ? 0 : COLL_RDMA_REFS);
+}
 
 /**
  * coll_rdma_slot() - memory of a slot
@@ -272,6 +446,28 @@ static inline void *coll_rdma_slot(const struct coll_rdma_slots *slots, u32 i)
 
 	return slots->memory[i / per_page] + i % per_page * slots->slot;
 }
+
+/* reference.c */
+bool coll_rdma_refers(const struct coll_rdma_conn *conn, const struct coll_out *out);
+int coll_rdma_refer(struct coll_endpoint *ep, struct coll_rdma_conn *conn,
+		    const struct coll_out *out);
+bool coll_rdma_ref_free(const struct coll_rdma_conn *conn);
+int coll_rdma_returned(struct coll_rdma_conn *conn, const struct ib_wc *wc);
+void coll_rdma_invalidated(struct coll_rdma_conn *conn, u32 index);
+void coll_rdma_copied(struct coll_rdma_conn *conn, const struct coll_out *out, u32 len);
+void coll_rdma_tell_consumed(struct coll_endpoint *ep, struct coll_rdma_conn *conn);
+u64 coll_rdma_consumed(struct coll_endpoint *ep);
+bool coll_rdma_revoke(struct coll_endpoint *ep, const void *owner);
+void coll_rdma_release_refs(struct coll_rdma_conn *conn, struct ib_device *device);
+
+/* reading.c */
+int coll_rdma_read_begin(struct coll_rdma_conn *conn, const struct coll_rdma_reference *reference);
+int coll_rdma_read_some(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u32 budget,
+			bool *left);
+void coll_rdma_read_complete(struct coll_rdma_conn *conn, u32 index);
+bool coll_rdma_reads(const struct coll_rdma_conn *conn);
+void coll_rdma_release_reads(struct coll_rdma_conn *conn, struct ib_device *device);
+void coll_rdma_reading_free(struct coll_rdma_reading *reading);
 
 /* send.c */
 int coll_rdma_send(struct coll_endpoint *ep, const void *ptr, u32 len);

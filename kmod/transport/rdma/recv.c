@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Receiving: the owner gets the bytes where they are, in the slots.
+ * Receiving: the owner gets the bytes where they are, in the slots, and what messages refer to as
+ * reading.c says.
  *
  * The completion queue is looked at whenever the owner asks for bytes, and only if there are none,
  * it is told to cause an event.
@@ -11,35 +12,74 @@
 static void repost(struct coll_rdma_conn *conn, u32 tail)
 {
 	for (; tail != conn->rx_tail; tail++) {
-		coll_rdma_repost(conn, conn->rx_ready[tail % COLL_RDMA_RECV_SLOTS].slot);
+		coll_rdma_repost(conn, conn->rx_ready[tail % COLL_RDMA_READY].slot);
 		conn->rx_owed++;
 	}
 }
 
+static void next_message(struct coll_rdma_conn *conn)
+{
+	conn->rx_tail++;
+	conn->rx_done = 0;
+}
+
+/* Hand over bytes of the oldest message.  Return: number of bytes consumed, or -EAGAIN. */
+static int hand_over_bytes(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u32 budget,
+			   bool *left)
+{
+	u32 i = conn->rx_tail % COLL_RDMA_READY;
+	const u8 *bytes = coll_rdma_slot(&conn->rx_slots, conn->rx_ready[i].slot) +
+			  sizeof(struct coll_rdma_head);
+	u32 len = conn->rx_ready[i].len - sizeof(struct coll_rdma_head);
+	const struct coll_rdma_reference *reference = NULL;
+	int n;
+
+	if (conn->rx_ready[i].kind == COLL_RDMA_REFERENCE) {
+		reference = (const void *)bytes;
+		bytes += sizeof(*reference);
+		len -= sizeof(*reference);
+	}
+	len -= conn->rx_done;
+	n = coll_endpoint_recv(ep, bytes + conn->rx_done, min(len, budget));
+	*left = n <= 0;
+	if (n <= 0)
+		return -EAGAIN;
+	conn->rx_done += n;
+	if (n < len)
+		return n;
+	if (!reference)
+		next_message(conn);
+	else if (coll_rdma_read_begin(conn, reference))
+		ep->error = -EPROTO;
+	return n;
+}
+
+/* The same, or bytes that it refers to. */
+static int hand_over_some(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u32 budget,
+			  bool *left)
+{
+	int n;
+
+	if (!coll_rdma_reads(conn))
+		return hand_over_bytes(ep, conn, budget, left);
+	n = coll_rdma_read_some(ep, conn, budget, left);
+	if (!n)
+		next_message(conn);
+	return n;
+}
+
 /*
- * Hand bytes over, as long as the owner takes them.  Nothing is posted meanwhile, because the owner
- * may have begun an FPU section.  Return: number of bytes consumed.
+ * Hand bytes over, as long as the owner takes them.  Nothing is posted after recv(), because the
+ * owner may have begun an FPU section then.  Return: number of bytes consumed.
  */
 static u32 hand_over(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u32 budget, bool *left)
 {
 	u32 done = 0;
+	int n = 0;
 
-	while (!ep->error && done < budget && conn->rx_tail != conn->rx_head) {
-		u32 i = conn->rx_tail % COLL_RDMA_RECV_SLOTS;
-		const u8 *bytes = coll_rdma_slot(&conn->rx_slots, conn->rx_ready[i].slot) +
-				  sizeof(struct coll_rdma_head) + conn->rx_done;
-		u32 len = conn->rx_ready[i].len - sizeof(struct coll_rdma_head) - conn->rx_done;
-		int n = coll_endpoint_recv(ep, bytes, min(len, budget - done));
-
-		*left = n <= 0;
-		if (n <= 0)
-			break;
-		done += n;
-		conn->rx_done += n;
-		if (n == len) {
-			conn->rx_tail++;
-			conn->rx_done = 0;
-		}
+	while (n >= 0 && !ep->error && done < budget && conn->rx_tail != conn->rx_head) {
+		n = hand_over_some(ep, conn, budget - done, left);
+		done += max(n, 0);
 	}
 	coll_endpoint_recv_idle(ep);
 	return done;
@@ -62,7 +102,8 @@ static u32 receive_some(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u
 
 static void tell_space(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 {
-	if (!conn->tx_waits || !coll_rdma_next_slot(conn, COLL_RDMA_BYTES))
+	if (!conn->tx_waits || !coll_rdma_next_slot(conn, COLL_RDMA_BYTES) ||
+	    (conn->tx_waits_ref && !coll_rdma_ref_free(conn)))
 		return;
 	WRITE_ONCE(conn->tx_waits, false);
 	coll_endpoint_event(ep, COLL_EVENT_WRITABLE);
@@ -82,9 +123,11 @@ static u32 receive_or_wait(struct coll_endpoint *ep, struct coll_rdma_conn *conn
 	do {
 		*err = conn->id ? coll_rdma_conn_error(conn) : -ECONNRESET;
 		done = receive_some(ep, conn, budget, left);
-	} while (!done && !*left && !conn->rx_end && !ep->error && !*err &&
+	} while (!done && !*left && !ep->error && !*err &&
+		 (!conn->rx_end || conn->rx_tail != conn->rx_head) &&
 		 (coll_rdma_conn_error(conn) || coll_rdma_arm(conn)));
 	tell_space(ep, conn);
+	coll_rdma_tell_consumed(ep, conn);
 	return done;
 }
 
@@ -107,7 +150,8 @@ int coll_rdma_receive(struct coll_endpoint *ep, u32 budget)
 	/* No event was asked for, so there is one. */
 	if (n && !left)
 		coll_endpoint_event(ep, COLL_EVENT_READABLE);
-	left |= conn->rx_head != conn->rx_tail;
+	/* What was not read when the connection ended never will be. */
+	left |= conn->rx_head != conn->rx_tail && !(err && coll_rdma_reads(conn));
 	mutex_unlock(&conn->mutex);
 
 	if (ep->error)

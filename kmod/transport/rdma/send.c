@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Sending: bytes are copied into the slots of messages. */
+/* Sending: bytes are copied into the slots of messages, unless the peer reads them. */
 #include <linux/minmax.h>
 #include <linux/string.h>
 
@@ -63,10 +63,32 @@ int coll_rdma_send_some(struct coll_rdma_conn *conn, const struct coll_out *out)
 	return done ?: err ?: -EAGAIN;
 }
 
-/* Send, or have an event when there is space.  Return: as coll_rdma_send_some(). */
-static int send_or_wait(struct coll_rdma_conn *conn, const struct coll_out *out)
+/* Return: as coll_rdma_send_some(); *@referred becomes the number of bytes that the peer reads. */
+static int send_now(struct coll_endpoint *ep, struct coll_rdma_conn *conn,
+		    const struct coll_out *out, u32 *referred)
 {
-	int n = coll_rdma_send_some(conn, out);
+	int n = -EOPNOTSUPP;
+
+	*referred = 0;
+	conn->tx_waits_ref = coll_rdma_refers(conn, out);
+	if (conn->tx_waits_ref)
+		n = coll_rdma_refer(ep, conn, out);
+	if (n > 0)
+		*referred = out->more;
+	if (n != -EOPNOTSUPP)
+		return n;
+	conn->tx_waits_ref = false;
+	n = coll_rdma_send_some(conn, out);
+	if (n > 0)
+		coll_rdma_copied(conn, out, n);
+	return n;
+}
+
+/* Send, or have an event when there is space.  Return: as send_now(). */
+static int send_or_wait(struct coll_endpoint *ep, struct coll_rdma_conn *conn,
+			const struct coll_out *out, u32 *referred)
+{
+	int n = send_now(ep, conn, out, referred);
 
 	while (n == -EAGAIN) {
 		if (!coll_rdma_poll(conn)) {
@@ -74,7 +96,7 @@ static int send_or_wait(struct coll_rdma_conn *conn, const struct coll_out *out)
 			if (!coll_rdma_arm(conn))
 				return n;
 		}
-		n = coll_rdma_send_some(conn, out);
+		n = send_now(ep, conn, out, referred);
 	}
 	WRITE_ONCE(conn->tx_waits, false);
 	return n;
@@ -86,16 +108,17 @@ static bool conn_has_received(const struct coll_rdma_conn *conn)
 	return conn->rx_head != conn->rx_tail || conn->rx_end;
 }
 
-static int conn_send(struct coll_endpoint *ep, const struct coll_out *out)
+static int conn_send(struct coll_endpoint *ep, const struct coll_out *out, u32 *referred)
 {
 	struct coll_rdma_conn *conn = ep->private;
 	int n = -ECONNRESET;
 
 	mutex_lock(&conn->mutex);
 	if (conn->id) {
-		n = send_or_wait(conn, out);
+		n = send_or_wait(ep, conn, out, referred);
 		if (conn_has_received(conn))
 			coll_endpoint_event(ep, COLL_EVENT_READABLE);
+		coll_rdma_tell_consumed(ep, conn);
 	}
 	mutex_unlock(&conn->mutex);
 	return n;
@@ -112,14 +135,17 @@ static int conn_send(struct coll_endpoint *ep, const struct coll_out *out)
  */
 int coll_rdma_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 {
-	return conn_send(ep, &(struct coll_out){ .ptr = ptr, .len = len });
+	u32 referred;
+
+	return conn_send(ep, &(struct coll_out){ .ptr = ptr, .len = len, .copy = true },
+			 &referred);
 }
 
 /**
  * coll_rdma_send_frame() - see struct coll_transport
  * @ep: the endpoint
  * @out: bytes to send
- * @zerocopy_bytes: out: 0
+ * @zerocopy_bytes: out: number of payload bytes that the peer reads
  *
  * Context: may sleep.
  * Return: number of bytes sent, or a negative errno.
@@ -127,6 +153,5 @@ int coll_rdma_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 int coll_rdma_send_frame(struct coll_endpoint *ep, const struct coll_out *out,
 			 u32 *zerocopy_bytes)
 {
-	*zerocopy_bytes = 0;
-	return conn_send(ep, out);
+	return conn_send(ep, out, zerocopy_bytes);
 }
