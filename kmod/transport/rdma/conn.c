@@ -204,7 +204,8 @@ void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error)
 	spin_lock_irqsave(&conn->lock, flags);
 	if (conn->state != COLL_RDMA_ENDED) {
 		conn->state = COLL_RDMA_ENDED;
-		conn->error = error;
+		/* Pairs with coll_rdma_conn_error(). */
+		smp_store_release(&conn->error, error);
 	}
 	conn_notify_locked(conn);
 	spin_unlock_irqrestore(&conn->lock, flags);
@@ -231,18 +232,14 @@ enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn)
  * coll_rdma_conn_error() - why a connection has ended
  * @conn: the connection
  *
+ * It takes no lock: on PREEMPT_RT that would sleep in an FPU section.
+ *
  * Context: any.
- * Return: 0, or the negative errno.
+ * Return: 0, or the negative errno.  What came before the end is in the queue then.
  */
-int coll_rdma_conn_error(struct coll_rdma_conn *conn)
+int coll_rdma_conn_error(const struct coll_rdma_conn *conn)
 {
-	unsigned long flags;
-	int error;
-
-	spin_lock_irqsave(&conn->lock, flags);
-	error = conn->state == COLL_RDMA_ENDED ? conn->error : 0;
-	spin_unlock_irqrestore(&conn->lock, flags);
-	return error;
+	return smp_load_acquire(&conn->error);
 }
 
 /* Context: any, also hard interrupts. */

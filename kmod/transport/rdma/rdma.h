@@ -268,7 +268,7 @@ struct coll_rdma_reading {
  * @lock: protects @ep, @state and @hello, taken with interrupts disabled
  * @ep: its endpoint; NULL: not accepted yet, or closed
  * @state: enum coll_rdma_state
- * @error: negative errno of the end, once @state says so; under @lock
+ * @error: negative errno of the end, stored once under @lock, or 0; read without it
  * @hello: of the peer, once @state is OPEN, or for a call
  * @id: the connection manager's identifier; NULL: device and connection are released
  * @pd: protection domain
@@ -410,7 +410,7 @@ void coll_rdma_conn_limit(struct coll_rdma_conn *conn);
 int coll_rdma_conn_setup(struct coll_rdma_conn *conn);
 void coll_rdma_conn_release(struct coll_rdma_conn *conn);
 void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error);
-int coll_rdma_conn_error(struct coll_rdma_conn *conn);
+int coll_rdma_conn_error(const struct coll_rdma_conn *conn);
 enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn);
 void coll_rdma_conn_notify(struct coll_rdma_conn *conn);
 void coll_rdma_conn_attach(struct coll_rdma_conn *conn, struct coll_endpoint *ep);
