@@ -7,7 +7,6 @@
  *	errors limit		the same beside a lower limit of 24 bytes, on 3 ranks
  *	errors type		a type is not one, or not committed
  *	errors refused		calls of rank 1 are wrong in themselves, the others do not make them
- *	errors dynamic		a communicator with spawned processes is freed before it fails
  *	errors death		rank 1 dies; run it so that the others go on
  *	errors fatal		ranks give different counts, and MPI ends the program
  */
@@ -264,34 +263,6 @@ static void refused(MPI_Comm parent)
 	MPI_Comm_free(&comm);
 }
 
-/*
- * MPI_Finalize() disconnects the communicators of processes that were started separately, and no
- * other.
- */
-static void dynamic(MPI_Comm parent, char **argv)
-{
-	MPI_Errhandler errhandler;
-	MPI_Comm inter = parent, merged, comms[3];
-	int errors[2], i, k;
-
-	/* Open MPI may write to a process that has ended before this one. */
-	signal(SIGPIPE, SIG_IGN);
-	if (parent == MPI_COMM_NULL)
-		MPI_Comm_spawn(argv[0], argv + 1, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter,
-			       errors);
-	MPI_Intercomm_merge(inter, parent != MPI_COMM_NULL, &merged);
-	MPI_Comm_rank(merged, &rank);
-	MPI_Comm_create_errhandler(handler, &errhandler);
-	for (i = 0; i < 3; i++) {
-		MPI_Comm_dup(merged, &comms[i]);
-		MPI_Comm_set_errhandler(comms[i], errhandler);
-		for (k = 0; k < CALLS; k++)
-			MPI_Barrier(comms[i]);
-	}
-	mismatch_after_free(comms[0]);
-	mismatch_after_free(comms[1]);
-}
-
 static void death(MPI_Comm comm)
 {
 	int value = rank, sum;
@@ -306,16 +277,11 @@ int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "mismatch";
 	MPI_Errhandler errhandler;
-	MPI_Comm comm, parent;
+	MPI_Comm comm;
 	int i;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	if (!strcmp(mode, "dynamic")) {
-		MPI_Comm_get_parent(&parent);
-		dynamic(parent, argv);
-		return MPI_Finalize();
-	}
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_create_errhandler(handler, &errhandler);
 	MPI_Comm_set_errhandler(comm, errhandler);
