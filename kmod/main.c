@@ -22,7 +22,9 @@ static int __init collective_init(void)
 	if (err)
 		goto runner;
 	coll_instance_hash_factor = get_random_u64() | 1;
-	coll_fpu_setup();
+	err = coll_fpu_setup();
+	if (err)
+		goto closing;
 	coll_recorder_setup();
 	coll_exit_setup();
 	err = coll_netlink_setup();
@@ -39,6 +41,8 @@ netlink:
 exit:
 	coll_exit_cleanup();
 	coll_recorder_cleanup();
+	coll_fpu_cleanup();
+closing:
 	coll_closing_cleanup();
 runner:
 	coll_runner_cleanup();
@@ -53,6 +57,7 @@ static void __exit collective_exit(void)
 	coll_netlink_cleanup();
 	coll_exit_cleanup();
 	coll_recorder_cleanup();
+	coll_fpu_cleanup();
 	coll_closing_cleanup();
 	coll_runner_cleanup();
 }

@@ -7,6 +7,7 @@
 #include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/timekeeping.h>
@@ -24,6 +25,9 @@
 #include "exec/fpu_events.h"
 
 static const struct coll_reduce_impl *vector_impl;
+
+/* Memory of COLL_REDUCE_PART bytes for the FPU section of each CPU. */
+static void __percpu *fpu_parts;
 
 /*
  * Set the control register of the FPU as all reductions need it: round to nearest, keep
@@ -68,11 +72,23 @@ static u32 cpu_features(void)
 	return features;
 }
 
-/** coll_fpu_setup() - select the widest instructions, unless the parameter names some */
-void __init coll_fpu_setup(void)
+/**
+ * coll_fpu_setup() - select the widest instructions, unless the parameter names some
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init coll_fpu_setup(void)
 {
 	/* The parameter may have been written already. */
 	cmpxchg(&vector_impl, NULL, coll_reduce_select(cpu_features()));
+	fpu_parts = __alloc_percpu(COLL_REDUCE_PART, 64);
+	return fpu_parts ? 0 : -ENOMEM;
+}
+
+/** coll_fpu_cleanup() - undo coll_fpu_setup() */
+void coll_fpu_cleanup(void)
+{
+	free_percpu(fpu_parts);
 }
 
 /**
@@ -133,6 +149,18 @@ void coll_fpu_begin(struct coll_fpu *fpu)
 	fpu->held = true;
 	fpu->used = 0;
 	fpu->since = trace_collective_vector_enabled() ? ktime_get_ns() : 0;
+}
+
+/**
+ * coll_fpu_part() - memory for partial results of reductions
+ *
+ * Context: an FPU section; preemption is disabled.
+ * Return: COLL_REDUCE_PART bytes for this section, which are in the nearest caches if it has
+ * been used before.
+ */
+void *coll_fpu_part(void)
+{
+	return this_cpu_ptr(fpu_parts);
 }
 
 /**

@@ -25,9 +25,11 @@ struct coll_fpu {
 #define COLL_FPU_SECTION_BYTES	(64 * 1024U)
 static_assert(COLL_PIECES_MAX * COLL_PIECE_COST <= COLL_FPU_SECTION_BYTES);
 
-void coll_fpu_setup(void);
+int coll_fpu_setup(void);
+void coll_fpu_cleanup(void);
 const struct coll_reduce_impl *coll_fpu_reductions(void);
 void coll_fpu_begin(struct coll_fpu *fpu);
+void *coll_fpu_part(void);
 void coll_fpu_used(struct coll_fpu *fpu, u64 cost);
 void coll_fpu_end(struct coll_fpu *fpu);
 

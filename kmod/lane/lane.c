@@ -157,10 +157,12 @@ static void lane_fpu(void *ctx, bool begin)
 {
 	struct coll_lane *lane = ctx;
 
-	if (begin)
-		coll_fpu_begin(&lane->fpu);
-	else
+	if (!begin) {
 		coll_fpu_end(&lane->fpu);
+		return;
+	}
+	coll_fpu_begin(&lane->fpu);
+	lane->engine.fuse.part = coll_fpu_part();
 }
 
 static bool lane_failed(void *ctx, u64 instance)

@@ -126,6 +126,7 @@ struct rig *rig_new(struct input *in)
 		.nranks = nranks,
 		.incarnation = RIG_INCARNATION,
 	};
+	rig->engine.fuse.part = rig->part;
 	coll_engine_init(&rig->engine, rig->hash, RIG_SLOTS);
 	for (rank = 0; rank < nranks; rank++) {
 		if (rank == rig->engine.rank)

@@ -74,6 +74,7 @@ struct peer {
  * @now: the time; ns
  * @fpu: true between the two calls of the FPU callback
  * @failed: true if the group has failed
+ * @part: partial results of reductions
  */
 struct rig {
 	struct coll_engine engine;
@@ -89,6 +90,7 @@ struct rig {
 	u64 now;
 	bool fpu;
 	bool failed;
+	u8 part[COLL_REDUCE_PART];
 };
 
 /* rig.c */

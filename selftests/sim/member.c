@@ -169,6 +169,7 @@ void member_init(struct sim *sim, u32 rank)
 			.incarnation = 0x1234,
 		};
 		engine->ctx = engine;
+		engine->fuse.part = member->part;
 		member->hash[lane] = calloc(sim->config.nslots, sizeof(struct coll_task *));
 		coll_engine_init(engine, member->hash[lane], sim->config.nslots);
 	}

@@ -393,6 +393,7 @@ struct queue {
  *	operation, plus one
  * @failures: number of aborts of operations that are not counted
  * @fpu: true between the two calls of the FPU callback
+ * @part: partial results of reductions
  * @failed: negative errno with which the group has failed here; 0: it has not
  * @reason: strongest reason of that failure known here
  * @failed_at: time at which the group failed here
@@ -420,6 +421,7 @@ struct member {
 	u64 *failed_counted;
 	u32 failures;
 	bool fpu;
+	u8 part[COLL_REDUCE_PART];
 	int failed;
 	struct coll_reason reason;
 	u64 failed_at;

@@ -34,6 +34,7 @@ struct fixture {
 	struct flat send, recv;
 	struct coll_signature signature;	/* of the calls; without a count: none */
 	u64 digest;		/* of it; in the peers' grants */
+	u8 part[COLL_REDUCE_PART];
 
 	/* the engine's callbacks */
 	struct coll_control control[64 * PEERS];
@@ -157,6 +158,7 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 		.lane = LANE,
 		.incarnation = INCARNATION,
 	};
+	f->engine.fuse.part = f->part;
 	coll_engine_init(&f->engine, f->hash, SLOTS);
 	for (i = 0; i < PEERS; i++) {
 		coll_stream_init(&f->stream[i], &f->engine, i,

@@ -12,6 +12,8 @@
 #define MARGIN		64
 #define CANARY		0xa5
 
+static u8 part[COLL_REDUCE_PART];
+
 /**
  * struct pieces - memory in pieces of random lengths, each an allocation of its own
  * @mem: the memory
@@ -151,9 +153,10 @@ static bool fuse_run(u32 round)
 		.reduction = random_below(2) ? COLLECTIVE_SUM : COLLECTIVE_AVG,
 		.sources = 2 + random_below(random_below(4) ? 6 : COLL_FUSE_MAX - 1),
 		.impl = &coll_reduce_scalar,
+		.part = part,
 	};
 	u32 in_place = random_below(2) ? random_below(fuse.sources) : COLL_FUSE_MAX, s;
-	u64 len = 8 * random_below(300) + 8, done = 0, off;
+	u64 len = 8 * random_below(random_below(8) ? 300 : 600) + 8, done = 0, off;
 	bool passed = true;
 
 	fuse.wide = coll_reduce_wide_valid(fuse.type, fuse.reduction) && random_below(2);
@@ -213,6 +216,7 @@ static void test_bounds(void)
 		.source = { { .mem = &a->mem }, { .mem = &b->mem } },
 		.dst = &dst->mem,
 		.impl = &coll_reduce_scalar,
+		.part = part,
 	};
 	u64 n = coll_fuse(&fuse, BYTES, &stats);
 

@@ -276,6 +276,7 @@ static void wide(u8 *memory)
 static double many_measure(const struct coll_reduce_impl *impl, bool together, u8 *memory,
 			   size_t bytes, u32 sources)
 {
+	static u8 part[COLL_REDUCE_PART];
 	const void *src[MANY_SOURCES];
 	u8 *dst = memory + sources * (bytes + 1024);
 	size_t runs = 0, count = bytes / 4;
@@ -288,7 +289,7 @@ static double many_measure(const struct coll_reduce_impl *impl, bool together, u
 	do {
 		if (together) {
 			coll_reduce_many(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, false, dst,
-					 src, sources, count, 0);
+					 src, sources, count, 0, part);
 		} else {
 			for (i = 1; i < sources; i++)
 				coll_reduce(impl, COLLECTIVE_FLOAT32, COLLECTIVE_SUM, dst,

@@ -159,6 +159,7 @@ static bool is_clean(const struct many *many, u32 place, const u8 *content, size
 
 static bool many_run(const struct many *many)
 {
+	static u8 part[COLL_REDUCE_PART];
 	const size_t bytes = many->count * reference_types[many->type].size;
 	const void *src[SOURCES];
 	bool passed;
@@ -172,7 +173,8 @@ static bool many_run(const struct many *many)
 	memset(arena[SOURCES], CANARY, ARENA);
 
 	coll_reduce_many(many->impl, many->type, many->reduction, many->wide,
-			 many->at[many->into], src, many->sources, many->count, many->divisor);
+			 many->at[many->into], src, many->sources, many->count, many->divisor,
+			 part);
 
 	passed = is_clean(many, many->into, expected, bytes);
 	for (s = 0; s < many->sources; s++)

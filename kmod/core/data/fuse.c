@@ -19,7 +19,8 @@ static size_t fuse_contiguous(struct coll_fuse *fuse, u64 left)
 		len = min(len, room);
 	}
 	coll_reduce_many(fuse->impl, fuse->type, fuse->reduction, fuse->wide, dst, fuse->ptr,
-			 fuse->sources, len / coll_type_size(fuse->type), fuse->divisor);
+			 fuse->sources, len / coll_type_size(fuse->type), fuse->divisor,
+			 fuse->part);
 	for (i = 0; i < fuse->sources; i++)
 		fuse->source[i].off += len;
 	fuse->dst_off += len;

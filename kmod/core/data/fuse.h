@@ -48,6 +48,7 @@ struct coll_fuse_stats {
  * @dst_off: offset of the next byte to store in @dst
  * @cost: cost of what coll_fuse() did last, for a budget: see coll_piece_cost()
  * @impl: functions that reduce
+ * @part: memory of COLL_REDUCE_PART bytes that coll_fuse() uses
  * @ptr: addresses of the operands; set by coll_fuse()
  */
 struct coll_fuse {
@@ -62,6 +63,7 @@ struct coll_fuse {
 	u64 dst_off;
 	u64 cost;
 	const struct coll_reduce_impl *impl;
+	void *part;
 	const void *ptr[COLL_FUSE_MAX];
 };
 

@@ -50,7 +50,7 @@ struct coll_exposed {
  * @revoke: let the peer of @stream read no more of what @task has sent by reference.  Returns
  *	true if nothing is read any more; false: coll_stream_consumed() will say it
  * @fpu: the engine is about to use the FPU registers (@begin true), or has finished with
- *	them
+ *	them.  Until then, coll_engine.fuse.part is memory that no other context uses
  * @expose: from now on, the other ranks may read the input and the result of @task
  * @withdraw: from now on, no other rank may begin to read them.  Returns true if none is reading;
  *	false: coll_engine_withdrawn() will say it.  May be called again

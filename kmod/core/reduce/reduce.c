@@ -124,9 +124,7 @@ void coll_reduce_wide(const struct coll_reduce_impl *impl, u8 type,
 		(dst, in, own, count, divisor);
 }
 
-/* Bytes of the results of the first operands, if not all operands fit one pass */
-#define REDUCE_PART	1024
-static_assert(REDUCE_PART / sizeof(u64) % COLL_REDUCE_STEP == 0);
+static_assert(COLL_REDUCE_PART / sizeof(u64) % COLL_REDUCE_STEP == 0);
 
 /**
  * struct reduce_pass - reduction of a few operands, or of all
@@ -137,6 +135,7 @@ static_assert(REDUCE_PART / sizeof(u64) % COLL_REDUCE_STEP == 0);
  * @first_wide: true if the first operand is a binary32 sum
  * @dst_wide: true if the result is a binary32 sum
  * @divisor: divisor of the sums
+ * @part: results of the first operands
  */
 struct reduce_pass {
 	const struct coll_reduce_impl *impl;
@@ -146,6 +145,7 @@ struct reduce_pass {
 	bool first_wide;
 	bool dst_wide;
 	u32 divisor;
+	void *part;
 };
 
 static void reduce_pass(const struct reduce_pass *pass, void *dst, const void *const *src,
@@ -172,15 +172,14 @@ static void reduce_pass(const struct reduce_pass *pass, void *dst, const void *c
 }
 
 /*
- * Reduce a part of the elements, few enough that what the first operands give fits @part.  It goes
- * to @dst only with the last operands, because @dst may be one of them.
+ * Reduce a part of the elements, few enough that what the first operands give fits the memory for
+ * it.  The result goes to @dst only with the last operands, because @dst may be one of them.
  */
 static void reduce_part(struct reduce_pass pass, u32 most, void *dst, const void *const *src,
 			u32 sources, size_t from, size_t count)
 {
 	const size_t size = coll_type_size(pass.type);
 	const u8 reduction = pass.reduction;
-	u8 part[REDUCE_PART] __aligned(64);
 	const void *operand[COLL_REDUCE_TOGETHER];
 	u32 done = 0;
 
@@ -188,13 +187,14 @@ static void reduce_part(struct reduce_pass pass, u32 most, void *dst, const void
 		u32 n = 0;
 
 		if (done)
-			operand[n++] = part;
+			operand[n++] = pass.part;
 		while (n < most && done < sources)
 			operand[n++] = src[done++] + from * size;
 		pass.dst_wide = pass.wide && done < sources;
 		pass.reduction = reduction == COLLECTIVE_AVG && done < sources ?
 				 COLLECTIVE_SUM : reduction;
-		reduce_pass(&pass, done < sources ? part : dst + from * size, operand, n, count);
+		reduce_pass(&pass, done < sources ? pass.part : dst + from * size, operand, n,
+			    count);
 		pass.first_wide = pass.wide;
 	}
 }
@@ -210,6 +210,7 @@ static void reduce_part(struct reduce_pass pass, u32 most, void *dst, const void
  * @sources: number of operands, at least 2
  * @count: number of elements
  * @divisor: divisor of the sums if @reduction is COLLECTIVE_AVG; 0 or 1: they are not divided
+ * @part: memory of COLL_REDUCE_PART bytes for what the first operands give
  *
  * Each operand is read once, and each result is stored once.  The results are those of
  * coll_reduce(), or of coll_reduce_wide(), with one operand after the other.
@@ -217,7 +218,8 @@ static void reduce_part(struct reduce_pass pass, u32 most, void *dst, const void
  * Context: any; between kernel_fpu_begin() and kernel_fpu_end() if @impl->registers is true.
  */
 void coll_reduce_many(const struct coll_reduce_impl *impl, u8 type, u8 reduction, bool wide,
-		      void *dst, const void *const *src, u32 sources, size_t count, u32 divisor)
+		      void *dst, const void *const *src, u32 sources, size_t count, u32 divisor,
+		      void *part)
 {
 	struct reduce_pass pass = {
 		.impl = impl,
@@ -225,8 +227,9 @@ void coll_reduce_many(const struct coll_reduce_impl *impl, u8 type, u8 reduction
 		.reduction = reduction,
 		.wide = wide,
 		.divisor = divisor,
+		.part = part,
 	};
-	const size_t each = REDUCE_PART / (coll_type_size(type) << wide);
+	const size_t each = COLL_REDUCE_PART / (coll_type_size(type) << wide);
 	size_t from = 0, whole = 0, n;
 
 	if (reduction == COLLECTIVE_AVG && divisor <= 1)

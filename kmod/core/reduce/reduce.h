@@ -47,6 +47,13 @@ typedef void (*coll_reduce_fn)(void *dst, const void *a, const void *b,
 #define COLL_REDUCE_TOGETHER	4
 #define COLL_REDUCE_STEP	64
 
+/*
+ * Bytes of the results of the first operands, if not all operands fit one pass.  So much is read of
+ * each operand at a time.  That is a page, because prefetchers of CPUs find their way anew in each
+ * page, and in a part of one as well.
+ */
+#define COLL_REDUCE_PART	4096
+
 /**
  * typedef coll_reduce_many_fn - reduce three or four arrays of one type with one reduction
  * @dst: destination: exactly one of the operands, or disjoint from all; need not be aligned
@@ -96,7 +103,8 @@ void coll_reduce(const struct coll_reduce_impl *impl, u8 type, u8 reduction,
 		 void *dst, const void *a, const void *b, size_t count,
 		 u32 divisor);
 void coll_reduce_many(const struct coll_reduce_impl *impl, u8 type, u8 reduction, bool wide,
-		      void *dst, const void *const *src, u32 sources, size_t count, u32 divisor);
+		      void *dst, const void *const *src, u32 sources, size_t count, u32 divisor,
+		      void *part);
 bool coll_reduce_wide_valid(u8 type, u8 reduction);
 void coll_reduce_wide(const struct coll_reduce_impl *impl, u8 type,
 		      void *dst, bool dst_wide, const void *own,
