@@ -56,13 +56,13 @@ static bool exposer_close_all(struct coll_exposer *exposer)
 	bool read = false;
 	u32 i;
 
-	raw_spin_lock_irq(&exposer->lock);
+	raw_spin_lock(&exposer->lock);
 	for (i = 0; i < COLL_EXPOSER_HASH; i++)
 		list_for_each_entry(exposure, &exposer->table[i], node) {
 			exposure->closed = true;
 			read |= exposure->readers;
 		}
-	raw_spin_unlock_irq(&exposer->lock);
+	raw_spin_unlock(&exposer->lock);
 	return read;
 }
 
@@ -95,9 +95,9 @@ void coll_exposure_open(struct coll_exposer *exposer, struct coll_exposure *expo
 	exposure->exposer = exposer;
 	exposure->readers = 0;
 	exposure->closed = false;
-	raw_spin_lock_irq(&exposer->lock);
+	raw_spin_lock(&exposer->lock);
 	list_add(&exposure->node, exposer_bucket(exposer, exposure->instance));
-	raw_spin_unlock_irq(&exposer->lock);
+	raw_spin_unlock(&exposer->lock);
 }
 
 /**
@@ -112,12 +112,12 @@ bool coll_exposure_close(struct coll_exposure *exposure)
 	struct coll_exposer *exposer = exposure->exposer;
 	bool read;
 
-	raw_spin_lock_irq(&exposer->lock);
+	raw_spin_lock(&exposer->lock);
 	exposure->closed = true;
 	read = exposure->readers;
 	if (!read)
 		list_del_init(&exposure->node);
-	raw_spin_unlock_irq(&exposer->lock);
+	raw_spin_unlock(&exposer->lock);
 	return !read;
 }
 
@@ -132,20 +132,19 @@ struct coll_exposure *coll_exposer_next_unread(struct coll_exposer *exposer)
 {
 	struct coll_exposure *exposure;
 
-	raw_spin_lock_irq(&exposer->lock);
+	raw_spin_lock(&exposer->lock);
 	exposure = list_first_entry_or_null(&exposer->unread, struct coll_exposure, node);
 	if (exposure)
 		list_del_init(&exposure->node);
-	raw_spin_unlock_irq(&exposer->lock);
+	raw_spin_unlock(&exposer->lock);
 	return exposure;
 }
 
 static struct coll_exposure *exposer_begin_read(struct coll_exposer *exposer, u64 instance)
 {
 	struct coll_exposure *exposure, *found = NULL;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&exposer->lock, flags);
+	raw_spin_lock(&exposer->lock);
 	/* At most the operations that the rank has in flight. */
 	list_for_each_entry(exposure, exposer_bucket(exposer, instance), node)
 		if (exposure->instance == instance && !exposure->closed) {
@@ -153,7 +152,7 @@ static struct coll_exposure *exposer_begin_read(struct coll_exposer *exposer, u6
 			found = exposure;
 			break;
 		}
-	raw_spin_unlock_irqrestore(&exposer->lock, flags);
+	raw_spin_unlock(&exposer->lock);
 	return found;
 }
 
@@ -189,13 +188,12 @@ struct coll_exposure *coll_exposure_begin_read(struct coll_local_hub *hub, u32 r
 void coll_exposure_end_read(struct coll_exposure *exposure)
 {
 	struct coll_exposer *exposer = exposure->exposer;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&exposer->lock, flags);
+	raw_spin_lock(&exposer->lock);
 	if (!--exposure->readers && exposure->closed) {
 		list_move_tail(&exposure->node, &exposer->unread);
 		exposer->ended(exposer->owner);
 	}
-	raw_spin_unlock_irqrestore(&exposer->lock, flags);
+	raw_spin_unlock(&exposer->lock);
 	preempt_enable();
 }

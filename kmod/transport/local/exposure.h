@@ -12,7 +12,7 @@
 
 /**
  * struct coll_exposer - what one lane of a rank exposes
- * @lock: protects the entries; raw, because a read is not preempted
+ * @lock: protects the entries; raw, because a read is not preempted; not taken in interrupts
  * @table: entries by the hash of their instance
  * @unread: closed entries whose last read has ended since
  * @ended: an entry was added to @unread; called with @lock and in any context
