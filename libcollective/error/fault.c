@@ -71,6 +71,8 @@ static const char *mapping_fault(const struct mapping *mapping, bool write, uint
 		return "is of a kind that cannot be pinned: memory of the kernel";
 	if (mapping->path[0] != '/')
 		return NULL;
+	if (!strncmp(mapping->path, "/secretmem", 10))
+		return "is of a kind that cannot be pinned: memory of memfd_secret()";
 	if (!stat(mapping->path, &status)) {
 		const unsigned long long first = mapping->offset + (*at - mapping->from);
 		const unsigned long long page = 4096, size = status.st_size;

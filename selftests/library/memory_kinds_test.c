@@ -30,13 +30,15 @@ enum { READS = 1, WRITES = 2 };
  * @name: of it
  * @make: makes SIZE bytes, which hold values_make(rank); NULL: this machine has none
  * @does: what works, READS | WRITES
- * @why: text of the refusal of the rest
+ * @unread: text of the refusal if it cannot be the input
+ * @unwritten: likewise the result
  */
 struct kind {
 	const char *name;
 	__u32 *(*make)(struct lib_rank *me);
 	int does;
-	const char *why;
+	const char *unread;
+	const char *unwritten;
 };
 
 static __u32 value(int rank, size_t i)
@@ -245,23 +247,23 @@ static __u32 *make_late(struct lib_rank *me)
 }
 
 static const struct kind kinds[] = {
-	{ "private", make_private, READS | WRITES, NULL },
-	{ "shared", make_shared, READS | WRITES, NULL },
-	{ "/dev/zero", make_zero, READS | WRITES, NULL },
-	{ "/dev/zero, shared", make_zero_shared, READS | WRITES, NULL },
-	{ "huge pages", make_huge, READS | WRITES, NULL },
-	{ "System V", make_system_v, READS | WRITES, NULL },
-	{ "the device's", make_device, READS | WRITES, NULL },
-	{ "coll_mem_alloc()", make_alloc, READS | WRITES, NULL },
-	{ "a file in memory", make_file_shared, READS | WRITES, NULL },
-	{ "a private file", make_file_private, READS | WRITES, NULL },
-	{ "a file, read only", make_file_read_only, READS, "may not be written" },
-	{ "a sealed file", make_sealed, READS, "may not be written" },
-	{ "a file that is sealed later", make_sealed_later, READS | WRITES, NULL },
-	{ "read only", make_read_only, READS, "may not be written" },
-	{ "no access", make_no_access, 0, "may not be" },
-	{ "the kernel's", make_kernel, 0, "memory of the kernel" },
-	{ "secret", make_secret, 0, "cannot be pinned" },
+	{ "private", make_private, READS | WRITES, NULL, NULL },
+	{ "shared", make_shared, READS | WRITES, NULL, NULL },
+	{ "/dev/zero", make_zero, READS | WRITES, NULL, NULL },
+	{ "/dev/zero, shared", make_zero_shared, READS | WRITES, NULL, NULL },
+	{ "huge pages", make_huge, READS | WRITES, NULL, NULL },
+	{ "System V", make_system_v, READS | WRITES, NULL, NULL },
+	{ "the device's", make_device, READS | WRITES, NULL, NULL },
+	{ "coll_mem_alloc()", make_alloc, READS | WRITES, NULL, NULL },
+	{ "a file in memory", make_file_shared, READS | WRITES, NULL, NULL },
+	{ "a private file", make_file_private, READS | WRITES, NULL, NULL },
+	{ "a file, read only", make_file_read_only, READS, NULL, "may not be written" },
+	{ "a sealed file", make_sealed, READS, NULL, "may not be written" },
+	{ "a file that is sealed later", make_sealed_later, READS | WRITES, NULL, NULL },
+	{ "read only", make_read_only, READS, NULL, "may not be written" },
+	{ "no access", make_no_access, 0, "may not be read", "may not be written" },
+	{ "the kernel's", make_kernel, 0, "memory of the kernel", "may not be written" },
+	{ "secret", make_secret, 0, "cannot be pinned", "cannot be pinned" },
 };
 
 static bool says(struct lib_rank *me, const char *text)
@@ -278,7 +280,7 @@ static int input_of(struct lib_rank *me, const struct kind *kind, const __u32 *i
 	if (!(kind->does & READS)) {
 		CHECK_EQ(-EFAULT, coll_allreduce(me->comm, input, result, 512, COLL_UINT32,
 						 COLL_SUM));
-		CHECK(says(me, kind->why));
+		CHECK(says(me, kind->unread));
 		return munmap(result, SIZE);
 	}
 	CHECK_EQ(0, coll_allreduce(me->comm, input, result, COUNT, COLL_UINT32, COLL_SUM));
@@ -301,9 +303,9 @@ static int result_of(struct lib_rank *me, const struct kind *kind, __u32 *result
 	if (!(kind->does & WRITES)) {
 		CHECK_EQ(-EFAULT, coll_allreduce(me->comm, input, result, 512, COLL_UINT32,
 						 COLL_SUM));
-		CHECK(says(me, kind->why));
+		CHECK(says(me, kind->unwritten));
 		CHECK_EQ(-EFAULT, coll_register(me->comm, result, 2048, 0));
-		CHECK(says(me, kind->why));
+		CHECK(says(me, kind->unwritten));
 		return munmap(input, SIZE);
 	}
 	CHECK_EQ(0, coll_allreduce(me->comm, input, result, COUNT, COLL_UINT32, COLL_SUM));
