@@ -235,7 +235,7 @@ enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn)
  * It takes no lock: on PREEMPT_RT that would sleep in an FPU section.
  *
  * Context: any.
- * Return: 0, or the negative errno.  What came before the end is in the queue then.
+ * Return: 0, or the negative errno; all messages before the end are in the queue then.
  */
 int coll_rdma_conn_error(const struct coll_rdma_conn *conn)
 {
