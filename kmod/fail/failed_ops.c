@@ -10,6 +10,7 @@
  *
  * Memory is allocated when an operation fails.  If there is none, the group fails.
  */
+#include <linux/err.h>
 #include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
@@ -44,6 +45,16 @@ struct coll_failed_counted {
 	struct rcu_head rcu;
 };
 
+/**
+ * struct coll_failed_slots - the latest failures of some slots
+ * @latest: by the low bits of the instance; NULL: none.  Written under [l], read under RCU
+ *
+ * Freed by the teardown only.
+ */
+struct coll_failed_slots {
+	struct coll_failed_counted __rcu *latest[COLL_FAILED_SLOTS];
+};
+
 /* Charged for an entry and its share of the table. */
 #define FAILED_OP_BYTES	(sizeof(struct coll_failed_op) + 2 * sizeof(void *))
 
@@ -52,6 +63,7 @@ static const struct rhashtable_params failed_params = {
 	.key_offset = offsetof(struct coll_failed_op, instance),
 	.key_len = sizeof_field(struct coll_failed_op, instance),
 	.automatic_shrinking = false,
+	.nelem_hint = 5,
 };
 
 /* Besides the operations of this rank, those that the others have in flight. */
@@ -89,16 +101,53 @@ static void failed_op_free(void *op, void *charges)
 	kfree(op);
 }
 
-/* Forget the latest failure of a slot for a later one; NULL: none. */
+/* Memory for failed operations, zeroed; [l] is held.  Return: -EDQUOT or -ENOMEM as a pointer. */
+static void *failed_alloc(struct coll_failed_ops *ops, u32 bytes)
+{
+	int err = coll_charge(ops->charges, bytes);
+	void *memory;
+
+	if (err)
+		return ERR_PTR(err);
+	memory = kzalloc(bytes, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (memory)
+		return memory;
+	coll_uncharge(ops->charges, bytes);
+	return ERR_PTR(-ENOMEM);
+}
+
+/* The slots of which @slot is one; [l] is held, or nothing runs any more. */
+static struct coll_failed_slots *counted_slots(struct coll_failed_ops *ops, u32 slot)
+{
+	return rcu_dereference_protected(ops->counted[slot / COLL_FAILED_SLOTS], true);
+}
+
+/* Forget the latest failure of a slot, which is allocated, for a later one; NULL: none. */
 static void counted_replace(struct coll_failed_ops *ops, u32 slot,
 			    struct coll_failed_counted *latest)
 {
-	struct coll_failed_counted *old = rcu_replace_pointer(ops->counted[slot], latest, true);
+	struct coll_failed_slots *slots = counted_slots(ops, slot);
+	struct coll_failed_counted *old =
+		rcu_replace_pointer(slots->latest[slot % COLL_FAILED_SLOTS], latest, true);
 
 	if (!old)
 		return;
 	coll_uncharge(ops->charges, sizeof(*old));
 	kfree_rcu(old, rcu);
+}
+
+/* Free the slots of which @first is the first one; nothing runs any more. */
+static void counted_free(struct coll_failed_ops *ops, u32 first)
+{
+	struct coll_failed_slots *slots = counted_slots(ops, first);
+	u32 i;
+
+	if (!slots)
+		return;
+	for (i = 0; i < COLL_FAILED_SLOTS; i++)
+		counted_replace(ops, first + i, NULL);
+	coll_uncharge(ops->charges, sizeof(*slots));
+	kfree(slots);
 }
 
 /**
@@ -111,8 +160,11 @@ void coll_failed_ops_free(struct coll_failed_ops *ops)
 
 	if (!ops)
 		return;
-	for (i = 0; i < COLL_AHEAD_MAX; i++)
-		counted_replace(ops, i, NULL);
+	for (i = 0; i < COLL_AHEAD_MAX; i += COLL_FAILED_SLOTS)
+		counted_free(ops, i);
+	if (ops->ahead)
+		coll_uncharge(ops->charges, COLL_FAILED_AHEAD * sizeof(*ops->ahead));
+	kfree(ops->ahead);
 	rhashtable_free_and_destroy(&ops->failed, failed_op_free, ops->charges);
 	kvfree(ops);
 }
@@ -130,7 +182,11 @@ static u32 counted_slot(u64 instance)
 /* The latest failure of a slot; [l] is held. */
 static struct coll_failed_counted *counted_latest(struct coll_failed_ops *ops, u32 slot)
 {
-	return rcu_dereference_protected(ops->counted[slot], lockdep_is_held(&ops->fail->lock));
+	const struct coll_failed_slots *slots = counted_slots(ops, slot);
+
+	lockdep_assert_held(&ops->fail->lock);
+	return slots ? rcu_dereference_protected(slots->latest[slot % COLL_FAILED_SLOTS], true) :
+		       NULL;
 }
 
 /**
@@ -142,13 +198,17 @@ static struct coll_failed_counted *counted_latest(struct coll_failed_ops *ops, u
  */
 bool coll_failed_ops_has(struct coll_failed_ops *ops, u64 instance)
 {
-	const struct coll_failed_counted *latest;
+	const struct coll_failed_counted *latest = NULL;
+	const struct coll_failed_slots *slots;
+	u32 slot = counted_slot(instance);
 	bool has;
 
 	if (!coll_instance_is_counted(instance))
 		return failed_op_find(ops, instance);
 	rcu_read_lock();
-	latest = rcu_dereference(ops->counted[counted_slot(instance)]);
+	slots = rcu_dereference(ops->counted[slot / COLL_FAILED_SLOTS]);
+	if (slots)
+		latest = rcu_dereference(slots->latest[slot % COLL_FAILED_SLOTS]);
 	has = latest && latest->instance == instance;
 	rcu_read_unlock();
 	return has;
@@ -175,6 +235,29 @@ const struct coll_failure *coll_failed_ops_find(struct coll_failed_ops *ops, u64
 	return op ? &op->failure : NULL;
 }
 
+/*
+ * Have memory for a failure of a slot; @is_ahead: before its submission.  Return: 0, -EDQUOT or
+ * -ENOMEM.
+ */
+static int counted_reserve(struct coll_failed_ops *ops, u32 slot, bool is_ahead)
+{
+	if (!counted_slots(ops, slot)) {
+		struct coll_failed_slots *slots = failed_alloc(ops, sizeof(*slots));
+
+		if (IS_ERR(slots))
+			return PTR_ERR(slots);
+		rcu_assign_pointer(ops->counted[slot / COLL_FAILED_SLOTS], slots);
+	}
+	if (is_ahead && !ops->ahead) {
+		u16 *ahead = failed_alloc(ops, COLL_FAILED_AHEAD * sizeof(*ahead));
+
+		if (IS_ERR(ahead))
+			return PTR_ERR(ahead);
+		ops->ahead = ahead;
+	}
+	return 0;
+}
+
 /* The failure of an instance that is not submitted yet is kept until it is submitted. */
 static int add_counted(struct coll_failed_ops *ops, u64 instance,
 		       const struct coll_failure *failure, u64 next_instance)
@@ -185,14 +268,12 @@ static int add_counted(struct coll_failed_ops *ops, u64 instance,
 
 	if (latest && latest->instance >= instance)
 		return 0;
-	err = coll_charge(ops->charges, sizeof(*kept));
+	err = counted_reserve(ops, slot, instance >= next_instance);
 	if (err)
 		return err;
-	kept = kmalloc(sizeof(*kept), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (!kept) {
-		coll_uncharge(ops->charges, sizeof(*kept));
-		return -ENOMEM;
-	}
+	kept = failed_alloc(ops, sizeof(*kept));
+	if (IS_ERR(kept))
+		return PTR_ERR(kept);
 	kept->instance = instance;
 	kept->failure = *failure;
 	/* This rank is one of those that were absent, so it need not ask which ones were. */
@@ -201,7 +282,7 @@ static int add_counted(struct coll_failed_ops *ops, u64 instance,
 		kept->failure.reason.rank_b = ops->fail->id->rank;
 	counted_replace(ops, slot, kept);
 	if (instance >= next_instance)
-		ops->ahead[ops->nahead++ & (ARRAY_SIZE(ops->ahead) - 1)] = slot;
+		ops->ahead[ops->nahead++ & (COLL_FAILED_AHEAD - 1)] = slot;
 	return 0;
 }
 
@@ -278,13 +359,13 @@ bool coll_failed_ops_next(struct coll_failed_ops *ops,
 
 	spin_lock(&ops->fail->lock);
 	next = cursor->op ? cursor->op->next : ops->first;
-	if (cursor->ahead + ARRAY_SIZE(ops->ahead) < ops->nahead)
-		cursor->ahead = ops->nahead - ARRAY_SIZE(ops->ahead);
+	if (cursor->ahead + COLL_FAILED_AHEAD < ops->nahead)
+		cursor->ahead = ops->nahead - COLL_FAILED_AHEAD;
 	if (next) {
 		cursor->op = next;
 		*instance = next->instance;
 	} else if (cursor->ahead < ops->nahead) {
-		slot = ops->ahead[cursor->ahead++ & (ARRAY_SIZE(ops->ahead) - 1)];
+		slot = ops->ahead[cursor->ahead++ & (COLL_FAILED_AHEAD - 1)];
 		/* A later failure of the slot means that the earlier operation is over. */
 		*instance = counted_latest(ops, slot)->instance;
 	} else {

@@ -10,32 +10,40 @@
 struct coll_charges;
 struct coll_failed_counted;
 struct coll_failed_op;
+struct coll_failed_slots;
+
+/* Slots for instances without a key that are allocated at a time, when one of them fails. */
+#define COLL_FAILED_SLOTS	64
+
+/* Entries of coll_failed_ops.ahead; a power of two. */
+#define COLL_FAILED_AHEAD	(2 * COLL_AHEAD_MAX)
 
 /**
  * struct coll_failed_ops - operations of a member that have failed, here or elsewhere
  * @fail: of the member; its lock is [l] [c]
  * @charges: the memory of failed operations is charged to [c]
  * @counted: by the low bits of an instance without a key: the latest such instance that has
- *	failed; NULL: none.  Written under [l], read by lanes under RCU
+ *	failed, COLL_FAILED_SLOTS of them in each entry; NULL: none of these.  Written under [l],
+ *	read by lanes under RCU
  * @failed: struct coll_failed_op by instance: messages and operations with a key.  Inserted
  *	under [l], looked up by lanes under RCU, freed by the teardown only
  * @nfailed: entries of @failed; at most COLL_FAILED_MAX and COLL_INFLIGHT for each rank [l]
  * @first: the first of these; each refers to the next [l]
  * @last: the last of these [l]
  * @ahead: indices in @counted of the latest instances without a key that failed before they were
- *	submitted here, a ring.  Those not yet submitted lie within COLL_AHEAD_MAX, so they are all
- *	in it [l]
+ *	submitted here, a ring of COLL_FAILED_AHEAD.  Those not yet submitted lie within
+ *	COLL_AHEAD_MAX, so they are all in it.  NULL: there were none [l]
  * @nahead: such instances so far [l]
  */
 struct coll_failed_ops {
 	struct coll_fail *fail;
 	struct coll_charges *charges;
-	struct coll_failed_counted __rcu *counted[COLL_AHEAD_MAX];
+	struct coll_failed_slots __rcu *counted[COLL_AHEAD_MAX / COLL_FAILED_SLOTS];
 	struct rhashtable failed;
 	u32 nfailed;
 	struct coll_failed_op *first;
 	struct coll_failed_op *last;
-	u16 ahead[2 * COLL_AHEAD_MAX];
+	u16 *ahead;
 	u64 nahead;
 };
 
