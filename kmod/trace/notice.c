@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Notices wait in a ring of their member until the work item, or the end of the member, sends them.
+ * Notices wait in a list of their member until the work item, or the end of the member, sends them.
  *
- * One lock protects all rings and the list of members that have notices.  It is innermost.
+ * One lock protects all lists and the list of members that have notices.  It is innermost.
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -21,23 +22,40 @@ static DEFINE_MUTEX(send_mutex);
 static int (*notice_send)(struct coll_notices *notices, const struct coll_notice *notice, u32 lost);
 
 /**
- * coll_notices_init() - initialise an empty ring
+ * struct coll_notice_entry - a notice that waits
+ * @node: in coll_notices.waiting
+ * @notice: the notice
+ */
+struct coll_notice_entry {
+	struct list_head node;
+	struct coll_notice notice;
+};
+
+/**
+ * coll_notices_init() - initialise an empty list
  * @notices: zeroed
  */
 void coll_notices_init(struct coll_notices *notices)
 {
 	INIT_LIST_HEAD(&notices->node);
+	INIT_LIST_HEAD(&notices->waiting);
 }
 
 /* Takes the first notice of a member out.  Return: false if there is none. */
 static bool notice_take(struct coll_notices *notices, struct coll_notice *notice, u32 *lost)
 {
+	struct coll_notice_entry *entry =
+		list_first_entry_or_null(&notices->waiting, struct coll_notice_entry, node);
+
 	lockdep_assert_held(&notices_lock);
-	if (notices->first == notices->next) {
+	if (!entry) {
 		list_del_init(&notices->node);
 		return false;
 	}
-	*notice = notices->ring[notices->first++ % COLL_NOTICES];
+	*notice = entry->notice;
+	list_del(&entry->node);
+	notices->nwaiting--;
+	kfree(entry);
 	*lost = min_t(u64, notices->lost - notices->lost_told, U32_MAX);
 	/* Each member in turn. */
 	list_move_tail(&notices->node, &notices_list);
@@ -92,21 +110,24 @@ static DECLARE_WORK(notice_work, notices_work);
 /**
  * coll_notice_post() - have a notice sent
  * @notices: of the member
- * @notice: copied; its time is set here.  Lost, and counted, if the ring is full
+ * @notice: copied; its time is set here.  Lost, and counted, if too many wait, or without memory
  *
  * Context: process or work item; locks of the member may be held.
  */
 void coll_notice_post(struct coll_notices *notices, const struct coll_notice *notice)
 {
-	struct coll_notice *slot;
+	struct coll_notice_entry *entry = NULL;
 
 	spin_lock(&notices_lock);
-	if (notices->next - notices->first == COLL_NOTICES) {
+	if (notices->nwaiting < COLL_NOTICES)
+		entry = kmalloc(sizeof(*entry), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (!entry) {
 		notices->lost++;
 	} else {
-		slot = &notices->ring[notices->next++ % COLL_NOTICES];
-		*slot = *notice;
-		slot->at = ktime_get_ns();
+		entry->notice = *notice;
+		entry->notice.at = ktime_get_ns();
+		list_add_tail(&entry->node, &notices->waiting);
+		notices->nwaiting++;
 		if (list_empty(&notices->node))
 			list_add_tail(&notices->node, &notices_list);
 	}

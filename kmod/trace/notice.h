@@ -46,15 +46,14 @@ struct coll_notice {
 	u32 waits[COLL_NOTICE_RANKS];
 };
 
-/* Notices of a member that may wait to be sent; a power of two. */
+/* Notices of a member that may wait to be sent. */
 #define COLL_NOTICES		8
 
 /**
  * struct coll_notices - notices of a member that are not sent yet
  * @node: in the list of members with notices; empty: there are none
- * @first: number of the first notice in @ring that is not sent
- * @next: number of the next notice
- * @ring: the notices, by the low bits of their number
+ * @waiting: struct coll_notice_entry, in their order
+ * @nwaiting: entries of it, at most COLL_NOTICES
  * @lost: notices that were not sent, in all
  * @lost_told: part of @lost that an event has told
  *
@@ -62,11 +61,10 @@ struct coll_notice {
  */
 struct coll_notices {
 	struct list_head node;
-	u32 first;
-	u32 next;
+	struct list_head waiting;
+	u32 nwaiting;
 	u64 lost;
 	u64 lost_told;
-	struct coll_notice ring[COLL_NOTICES];
 };
 
 void coll_notices_init(struct coll_notices *notices);
