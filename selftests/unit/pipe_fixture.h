@@ -65,11 +65,16 @@ static void pipe_open(struct coll_pipe *pipe, u32 size, u32 at)
 	pipe->tail_seen = at;
 }
 
-/* Let a pipe grow, if it has space to say so. */
+/* Let a pipe grow, if the reader has left the ring before and there is space to say so. */
 static bool pipe_grow(struct coll_pipe *pipe, u32 size)
 {
-	void *ring = malloc(size);
+	void *ring;
 
+	if (!coll_pipe_may_grow(pipe))
+		return false;
+	/* A reader that still used it would read freed memory. */
+	free(coll_pipe_take_old(pipe));
+	ring = malloc(size);
 	if (coll_pipe_grow(pipe, ring, size))
 		return true;
 	free(ring);

@@ -336,6 +336,37 @@ static void test_grow(void)
 	tap_ok(right, "a pipe grows: what is in the old ring comes first");
 }
 
+/* The memory before the present ring is free when the reader has left it, and no sooner. */
+static void test_grow_again(void)
+{
+	struct coll_pipe pipe;
+	u32 events, size;
+	int mine;
+
+	right = true;
+	for_each_start(at) {
+		pipe_open(&pipe, SIZE, at);
+		for (size = 2 * SIZE; size <= 16 * SIZE; size *= 2) {
+			put_reference_of(&pipe, 24, 100, size, &mine);
+			check(pipe_grow(&pipe, size) && !coll_pipe_may_grow(&pipe));
+			put_reference_of(&pipe, 0, 100, size, &mine);
+			coll_pipe_next(&pipe);
+			check(!coll_pipe_consume(&pipe, 24) && !pipe_grow(&pipe, 2 * size));
+			check(coll_pipe_next(&pipe) && coll_pipe_consume(&pipe, 100));
+			check(!coll_pipe_may_grow(&pipe));
+			/* The reader passes to the new ring. */
+			check(coll_pipe_next(&pipe) && coll_pipe_may_grow(&pipe));
+			check(!coll_pipe_revoke(&pipe, &mine));
+			check(!coll_reference_begin(front(&pipe)));
+			check(coll_pipe_consume(&pipe, 100) && pipe.consumed == size);
+			check(put_bytes_of(&pipe, 0, SIZE) == SIZE);
+			check(drain(&pipe, 7, &events) == SIZE);
+		}
+		pipe_free(&pipe);
+	}
+	tap_ok(right, "a pipe grows again when the reader has left the old ring");
+}
+
 static void test_end(void)
 {
 	static const int errors[] = { 0, -ECONNRESET, -1, -4095 };
@@ -400,7 +431,7 @@ static void test_reader_gone(void)
 
 int main(void)
 {
-	tap_plan(11);
+	tap_plan(12);
 	memory_init(&memory);
 	test_wrap();
 	test_pad();
@@ -410,6 +441,7 @@ int main(void)
 	test_revoke();
 	test_grow();
 	test_grow_wrap();
+	test_grow_again();
 	test_end();
 	test_reader_gone();
 	return tap_exit();

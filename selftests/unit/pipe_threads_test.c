@@ -239,7 +239,7 @@ static void *writer(void *arg)
 		u32 payload = below(&rng, 4) ? 1 + below(&rng, below(&rng, 4) ? 100 : 1000) : 0;
 		struct slot *slot = get_slot(run, &rng);
 
-		if (!run->pipe.old_ring && !below(&rng, 64))
+		if (run->pipe.size < 64 * 1024 && !below(&rng, 64))
 			pipe_grow(&run->pipe, 4 * run->pipe.size);
 		if (!slot || !put_all(run, &rng, slot, head, payload, !below(&rng, 4)))
 			break;

@@ -7,8 +7,8 @@
 #include "mem/account.h"
 #include "transport/local/local.h"
 
-/* Bytes of a ring at first: frames of flow control and a failure, or a few small payloads. */
-#define LOCAL_RING_FIRST	4096U
+/* Bytes of a ring at first: a HELLO, or a few control frames. */
+#define LOCAL_RING_FIRST	256U
 
 /**
  * coll_local_conn_new() - make a connection without ends

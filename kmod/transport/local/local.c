@@ -16,8 +16,10 @@
 
 #define LOCAL_PIECE	(64 * 1024U)
 
-/* Bytes of a ring that has carried small payloads of some KiB, or many of them. */
-#define LOCAL_RING_BULK	65536U
+/* Bytes of a ring that has carried frames of data, or many control frames... */
+#define LOCAL_RING_FRAMES	4096U
+/* ...and of one that has carried small payloads of some KiB, or many of them. */
+#define LOCAL_RING_BULK		65536U
 
 static struct coll_pipe *pipe_out(const struct coll_endpoint *ep)
 {
@@ -40,21 +42,32 @@ static int local_status(struct coll_endpoint *ep)
 	return 0;
 }
 
+static void free_old_ring(struct coll_endpoint *ep)
+{
+	void *ring = coll_pipe_take_old(pipe_out(ep));
+
+	if (!ring)
+		return;
+	kvfree(ring);
+	ep->charged -= pipe_out(ep)->old_size;
+	coll_uncharge(ep->charges, pipe_out(ep)->old_size);
+}
+
 /* More space is a matter of speed only. */
-static void local_grow(struct coll_endpoint *ep)
+static void local_grow(struct coll_endpoint *ep, u32 size)
 {
 	void *ring;
 
-	if (coll_charge(ep->charges, LOCAL_RING_BULK))
+	if (!coll_pipe_may_grow(pipe_out(ep)) || coll_charge(ep->charges, size))
 		return;
-	ring = kvmalloc(LOCAL_RING_BULK,
-			GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
-	if (ring && coll_pipe_grow(pipe_out(ep), ring, LOCAL_RING_BULK)) {
-		ep->charged += LOCAL_RING_BULK;
+	free_old_ring(ep);
+	ring = kvmalloc(size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
+	if (ring && coll_pipe_grow(pipe_out(ep), ring, size)) {
+		ep->charged += size;
 		return;
 	}
 	kvfree(ring);
-	coll_uncharge(ep->charges, LOCAL_RING_BULK);
+	coll_uncharge(ep->charges, size);
 }
 
 static int local_put(struct coll_endpoint *ep, const struct coll_out *out)
@@ -68,20 +81,33 @@ static int local_put(struct coll_endpoint *ep, const struct coll_out *out)
 
 static int local_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 {
-	return local_put(ep, &(struct coll_out){ .ptr = ptr, .len = len, .copy = true });
+	int n;
+
+	if (ep->crowded && pipe_out(ep)->size < LOCAL_RING_FRAMES)
+		local_grow(ep, LOCAL_RING_FRAMES);
+	n = local_put(ep, &(struct coll_out){ .ptr = ptr, .len = len, .copy = true });
+	/* Space is short, but none is left now to say where the new ring is. */
+	ep->crowded = n == -EAGAIN;
+	return n;
+}
+
+/* The size that the ring should have for a frame of data. */
+static u32 ring_wanted(const struct coll_endpoint *ep, const struct coll_out *out)
+{
+	if (out->copy && (ep->crowded || out->len + out->more > LOCAL_RING_FRAMES / 4))
+		return LOCAL_RING_BULK;
+	return LOCAL_RING_FRAMES;
 }
 
 static int local_send_frame(struct coll_endpoint *ep, const struct coll_out *out,
 			    u32 *zerocopy_bytes)
 {
-	const struct coll_pipe *pipe = pipe_out(ep);
+	u32 wanted = ring_wanted(ep, out);
 	int n;
 
-	if (pipe->size < LOCAL_RING_BULK && out->copy &&
-	    (ep->crowded || out->len + out->more > pipe->size / 4))
-		local_grow(ep);
+	if (pipe_out(ep)->size < wanted)
+		local_grow(ep, wanted);
 	n = local_put(ep, out);
-	/* Space is short, but none is left now to say where the new ring is. */
 	ep->crowded = n == -EAGAIN;
 	*zerocopy_bytes = n > 0 && !out->copy ? n - (out->ptr ? out->len : 0) : 0;
 	return n;

@@ -27,7 +27,7 @@
  * An end owns its endpoint and what it writes.  It clears its pointer when it closes, under @lock,
  * so that no event reaches an endpoint that is gone.  The rings exist until both ends are closed:
  * what one end has written last can still be read.  So long they stay charged to the user of
- * either end.
+ * either end; but one that has been left is freed when the pipe grows again.
  */
 struct coll_local_conn {
 	refcount_t refs;

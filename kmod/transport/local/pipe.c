@@ -9,7 +9,10 @@
 /* Records begin at multiples of this. */
 #define RECORD_ALIGN	8U
 
-/* A write of bytes begins if a record of so many bytes fits, or all bytes do. */
+/*
+ * A write of bytes begins if a record of so many bytes fits, or of half of the ring, or all bytes
+ * do.
+ */
 #define BYTES_LEAST	256U
 
 static u32 record_space(u32 len)
@@ -26,7 +29,7 @@ static struct coll_pipe_record *record_at(const struct coll_pipe *pipe, u32 at)
 /* A record that was written, perhaps before the pipe grew. */
 static struct coll_pipe_record *record_written(const struct coll_pipe *pipe, u32 at)
 {
-	if (pipe->old_size && (s32)(at - pipe->moved_at) < 0)
+	if (pipe->old_used && (s32)(at - pipe->moved_at) < 0)
 		return (struct coll_pipe_record *)(pipe->old_ring + (at & (pipe->old_size - 1)));
 	return record_at(pipe, at);
 }
@@ -50,7 +53,7 @@ static u32 record_size(const struct coll_pipe_record *record)
  * coll_pipe_init() - an empty pipe
  * @pipe: the pipe
  * @ring: memory for the records, at a multiple of 8
- * @size: bytes of @ring; a power of two, at least 512
+ * @size: bytes of @ring; a power of two, at least 256
  */
 void coll_pipe_init(struct coll_pipe *pipe, void *ring, u32 size)
 {
@@ -74,8 +77,8 @@ static u32 pipe_space(struct coll_pipe *pipe)
 	 * No record is left in the old ring.  This is seen before @size more bytes are written, so
 	 * positions have not wrapped.
 	 */
-	if (pipe->old_size && (s32)(pipe->tail_seen - pipe->moved_at) >= 0)
-		pipe->old_size = 0;
+	if (pipe->old_used && (s32)(pipe->tail_seen - pipe->moved_at) >= 0)
+		pipe->old_used = 0;
 	return pipe->size - (pipe->head - pipe->tail_seen);
 }
 
@@ -128,7 +131,8 @@ static void ring_store_mem(struct coll_pipe *pipe, u32 at, const struct coll_mem
 /* Write a header and payload as bytes.  Return: number of bytes; 0: no space. */
 static u32 put_bytes(struct coll_pipe *pipe, const struct coll_out *out, u32 head, u32 payload)
 {
-	u32 space = pipe_reserve(pipe, record_space(min(head + payload, BYTES_LEAST)));
+	u32 least = min3(head + payload, BYTES_LEAST, pipe->size / 2);
+	u32 space = pipe_reserve(pipe, record_space(least));
 	u32 at = pipe->head + sizeof(struct coll_pipe_record);
 	u32 len;
 
@@ -216,8 +220,34 @@ int coll_pipe_put(struct coll_pipe *pipe, const struct coll_out *out)
 }
 
 /**
+ * coll_pipe_may_grow() - has the reader left the ring before the present one?
+ * @pipe: the pipe
+ *
+ * Return: true if there is none, or if its memory may be freed: coll_pipe_take_old().
+ */
+bool coll_pipe_may_grow(struct coll_pipe *pipe)
+{
+	pipe_space(pipe);
+	return !pipe->old_used;
+}
+
+/**
+ * coll_pipe_take_old() - take the memory of the ring before the present one
+ * @pipe: the pipe; coll_pipe_may_grow()
+ *
+ * Return: the memory, of @old_size bytes; or NULL.
+ */
+void *coll_pipe_take_old(struct coll_pipe *pipe)
+{
+	void *ring = pipe->old_ring;
+
+	pipe->old_ring = NULL;
+	return ring;
+}
+
+/**
  * coll_pipe_grow() - go on in a larger ring
- * @pipe: the pipe; it has not grown before
+ * @pipe: the pipe; coll_pipe_may_grow(), and the old ring has been taken
  * @ring: memory for the records, at a multiple of 8; exists as long as the old one
  * @size: bytes of @ring; a power of two
  *
@@ -243,6 +273,7 @@ bool coll_pipe_grow(struct coll_pipe *pipe, void *ring, u32 size)
 	pipe_publish(pipe, need);
 	pipe->old_ring = pipe->ring;
 	pipe->old_size = pipe->size;
+	pipe->old_used = 1;
 	pipe->moved_at = pipe->head;
 	pipe->ring = ring;
 	pipe->size = size;

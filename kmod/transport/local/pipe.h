@@ -75,8 +75,9 @@ struct coll_pipe_move {
  * struct coll_pipe - a ring of records
  * @ring: memory of the records, at a multiple of 8; of the writer
  * @size: bytes of @ring; a power of two; of the writer
- * @old_ring: memory of the records before the pipe grew; NULL: it has not grown; of the writer
- * @old_size: bytes of @old_ring; 0: no record is left there; of the writer
+ * @old_ring: memory of the records before the pipe grew; NULL: none; of the writer
+ * @old_size: bytes of @old_ring; of the writer
+ * @old_used: true if a record may be left in @old_ring; of the writer
  * @moved_at: position of the first record in @ring; of the writer
  * @head: bytes written so far, modulo 2^32; at most @size more than @tail; of the writer [a]
  * @tail_seen: @tail as the writer has seen it last; of the writer
@@ -95,9 +96,9 @@ struct coll_pipe_move {
  * @reader_gone: true if the reader reads nothing more; written by the reader [a]
  * @consumed: position up to which references are consumed; written by the reader [a]
  *
- * A pipe may grow once.  The writer has the memory allocated, and its last record in the old ring
+ * The writer has the memory allocated to which a pipe grows, and its last record in the old ring
  * takes the reader to the new one.  Positions go on, so space is at most underestimated meanwhile.
- * Both rings exist until the connection is freed.
+ * A pipe may grow again when the reader has left the old ring, which may be freed then.
  */
 struct coll_pipe {
 	u8 *ring COLL_PIPE_LINE;
@@ -112,6 +113,7 @@ struct coll_pipe {
 	u32 rest_len;
 	u8 *old_ring;
 	u32 old_size;
+	u32 old_used;
 	u32 moved_at;
 
 	u8 *read_ring COLL_PIPE_LINE;
@@ -126,7 +128,9 @@ void coll_pipe_init(struct coll_pipe *pipe, void *ring, u32 size);
 
 /* The writer. */
 int coll_pipe_put(struct coll_pipe *pipe, const struct coll_out *out);
+bool coll_pipe_may_grow(struct coll_pipe *pipe);
 bool coll_pipe_grow(struct coll_pipe *pipe, void *ring, u32 size);
+void *coll_pipe_take_old(struct coll_pipe *pipe);
 bool coll_pipe_revoke(struct coll_pipe *pipe, const void *owner);
 bool coll_pipe_is_read(const struct coll_pipe *pipe);
 void coll_pipe_set_rest(struct coll_pipe *pipe, void *ring, u32 size, u32 at, u32 len);
