@@ -5,8 +5,11 @@
  */
 #include <linux/ktime.h>
 #include <linux/moduleparam.h>
+#include <linux/slab.h>
 
 #include "lane/lane.h"
+#include "mem/account.h"
+#include "net/net.h"
 
 /* Bytes; shorter pieces are copied by the core itself. */
 #define COPIER_MIN	4096
@@ -20,9 +23,11 @@ MODULE_PARM_DESC(nontemporal,
 static struct coll_nt_policy *find_policy(struct coll_lane *lane,
 					  const struct coll_copy_hint *hint)
 {
-	if (READ_ONCE(nontemporal) >= 0)
+	struct coll_nt_policies *policies = READ_ONCE(lane->nt_policies);
+
+	if (READ_ONCE(nontemporal) >= 0 || !policies)
 		return NULL;
-	return coll_nt_policy_find(&lane->nt_policies, hint->volume, hint->source);
+	return coll_nt_policy_find(policies, hint->volume, hint->source);
 }
 
 static bool use_nontemporal(const struct coll_nt_policy *policy, const struct coll_copy_hint *hint)
@@ -64,4 +69,47 @@ void coll_copier_setup(struct coll_lane *lane)
 {
 	lane->copier.store = copier_store;
 	lane->engine.copier = &lane->copier;
+}
+
+static void policies_new(struct coll_lane *lane)
+{
+	struct coll_charges *charges = lane->net->charges;
+	struct coll_nt_policies *policies;
+
+	if (coll_charge(charges, sizeof(*policies)))
+		return;
+	policies = kzalloc(sizeof(*policies), GFP_KERNEL_ACCOUNT);
+	/* Publishes the zeroed policies, unless another thread was first. */
+	if (policies && !cmpxchg(&lane->nt_policies, NULL, policies))
+		return;
+	kfree(policies);
+	coll_uncharge(charges, sizeof(*policies));
+}
+
+/**
+ * coll_copier_reserve() - have memory for what copies of an operation's result measure
+ * @lane: of the operation
+ * @volume: bytes of the result
+ *
+ * Without memory it is stored to the caches.
+ *
+ * Context: process that submits; may sleep.
+ */
+void coll_copier_reserve(struct coll_lane *lane, u64 volume)
+{
+	if (volume >= COLL_NT_MIN && !READ_ONCE(lane->nt_policies))
+		policies_new(lane);
+}
+
+/**
+ * coll_copier_cleanup() - free what was measured
+ * @lane: no operation uses it
+ */
+void coll_copier_cleanup(struct coll_lane *lane)
+{
+	if (!lane->nt_policies)
+		return;
+	kfree(lane->nt_policies);
+	lane->nt_policies = NULL;
+	coll_uncharge(lane->net->charges, sizeof(*lane->nt_policies));
 }

@@ -463,15 +463,9 @@ static int lane_cpu(const struct coll_ident *id, u32 index)
  * coll_lane_setup() - make a lane
  * @lane: zeroed, but for what is const after JOIN
  * @index: of the lane
- *
- * Return: 0 or -ENOMEM.
  */
-int coll_lane_setup(struct coll_lane *lane, u32 index)
+void coll_lane_setup(struct coll_lane *lane, u32 index)
 {
-	struct coll_task **hash = kvcalloc(COLL_INFLIGHT, sizeof(*hash), GFP_KERNEL_ACCOUNT);
-
-	if (!hash)
-		return -ENOMEM;
 	lane->engine.impl = coll_fpu_reductions();
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(lane->id, index));
 	coll_cpu_enter(&lane->cpu_user, &lane->runner, lane->owner);
@@ -487,9 +481,8 @@ int coll_lane_setup(struct coll_lane *lane, u32 index)
 	lane->engine.nranks = lane->id->nranks;
 	lane->engine.lane = index;
 	lane->engine.incarnation = lane->id->incarnation;
-	coll_engine_init(&lane->engine, hash, COLL_INFLIGHT);
+	coll_engine_init(&lane->engine, COLL_INFLIGHT);
 	coll_copier_setup(lane);
-	return 0;
 }
 
 /**
@@ -528,7 +521,7 @@ void coll_lane_cleanup(struct coll_lane *lane)
 		list_del(&conn->node);
 		coll_conn_delete(conn);
 	}
-	kvfree(lane->engine.hash);
+	coll_copier_cleanup(lane);
 }
 
 /**

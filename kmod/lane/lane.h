@@ -46,7 +46,7 @@ struct coll_lane_ops {
  * @ops: of the operations [c]
  * @engine: its engine [L]
  * @copier: how it copies large pieces; see copier.c
- * @nt_policies: what @copier has measured [L]
+ * @nt_policies: what @copier has measured; NULL: no operation was large enough; set once [a]
  * @conns: data connections [L]
  * @exposer: through which its tasks expose memory to other ranks; NULL: no rank can read it.
  *	Set by CONNECT, before any task
@@ -84,7 +84,7 @@ struct coll_lane {
 	const struct coll_lane_ops *ops;
 	struct coll_engine engine;
 	struct coll_copier copier;
-	struct coll_nt_policies nt_policies;
+	struct coll_nt_policies *nt_policies;
 	struct list_head conns;
 	struct coll_exposer *exposer;
 	struct coll_exposure *reads[COLL_LOCAL_READERS_MAX];
@@ -109,7 +109,7 @@ struct coll_lane {
 };
 
 /* lane.c */
-int coll_lane_setup(struct coll_lane *lane, u32 index);
+void coll_lane_setup(struct coll_lane *lane, u32 index);
 int coll_lane_expose(struct coll_lane *lane);
 void coll_lane_close(struct coll_lane *lane, bool reset);
 void coll_lane_cleanup(struct coll_lane *lane);
@@ -120,5 +120,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
 
 /* copier.c */
 void coll_copier_setup(struct coll_lane *lane);
+void coll_copier_reserve(struct coll_lane *lane, u64 volume);
+void coll_copier_cleanup(struct coll_lane *lane);
 
 #endif /* COLL_LANE_H */

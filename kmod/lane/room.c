@@ -64,7 +64,7 @@ static int conn_grow_grants(struct coll_conn *conn)
 int coll_lane_take_mail(struct coll_lane *lane, struct coll_conn *conn)
 {
 	struct coll_grants *grants = &conn->stream->grants;
-	u32 most = COLL_GRANTS(lane->engine.nhash), left, max;
+	u32 most = COLL_GRANTS(lane->engine.most), left, max;
 	int err;
 
 	do {

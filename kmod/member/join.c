@@ -24,10 +24,9 @@
 /* Tables by rank and by request, lanes, and what is known of the calls of other ranks. */
 static int join_charge(struct coll_member *member)
 {
-	u64 lane = sizeof(*member->lanes) + COLL_INFLIGHT * sizeof(struct coll_task *);
 	u64 rank = sizeof(*member->net.links) + sizeof(*member->net.peers);
 	u64 bytes = COLL_CHARGE_SYSFS + sizeof(struct coll_failed_ops) + COLL_REQUESTS_BYTES +
-		    member->id.nlanes * lane + member->id.nranks * rank;
+		    member->id.nlanes * sizeof(*member->lanes) + member->id.nranks * rank;
 	int err = coll_charges_begin(&member->charges);
 
 	if (err)
@@ -79,7 +78,7 @@ static int join_check(const struct collective_join *join)
 	return 0;
 }
 
-static int join_lane(struct coll_member *member, u32 index)
+static void join_lane(struct coll_member *member, u32 index)
 {
 	struct coll_lane *lane = &member->lanes[index];
 
@@ -90,32 +89,21 @@ static int join_lane(struct coll_member *member, u32 index)
 	lane->memcg = member->owner.memcg;
 	lane->ops = &coll_request_lane_ops;
 	lane->times = member->requests.times;
-	return coll_lane_setup(lane, index);
+	coll_lane_setup(lane, index);
 }
 
 static int join_lanes(struct coll_member *member)
 {
 	u32 i;
-	int err;
 
 	member->lanes = kvcalloc(member->id.nlanes, sizeof(*member->lanes), GFP_KERNEL_ACCOUNT);
 	if (!member->lanes)
 		return -ENOMEM;
-	for (i = 0; i < member->id.nlanes; i++) {
-		err = join_lane(member, i);
-		if (err)
-			goto cleanup;
-	}
+	for (i = 0; i < member->id.nlanes; i++)
+		join_lane(member, i);
 	member->control.runner.cpu = member->lanes[0].runner.cpu;
 	member->requests.lanes = member->lanes;
 	return 0;
-
-cleanup:
-	while (i--)
-		coll_lane_cleanup(&member->lanes[i]);
-	kvfree(member->lanes);
-	member->lanes = NULL;
-	return err;
 }
 
 /**

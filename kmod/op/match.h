@@ -36,10 +36,10 @@ struct coll_unexpected_call {
 };
 
 /* Unexpected calls that need no allocation: those of ranks that are a few operations ahead. */
-#define COLL_UNEXPECTED_SPARE	8
+#define COLL_UNEXPECTED_SPARE	7
 
 /* Buckets of the table of unexpected calls; a power of two. */
-#define COLL_UNEXPECTED_HASH	256
+#define COLL_UNEXPECTED_HASH	32
 
 /**
  * struct coll_unexpected - calls of other ranks that have not been submitted here

@@ -19,6 +19,7 @@
 #include "op/requests.h"
 #include "op/times.h"
 
+#include "trace/recorder.h"
 static u32 request_bytes(u32 nparts)
 {
 	return struct_size_t(struct coll_request, part, nparts);
@@ -242,6 +243,21 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 }
 
 /* Set the fields of this one operation. */
+/* Have memory for what is measured and recorded, without which the operation goes on. */
+static void request_reserve(struct coll_request *request)
+{
+	struct coll_requests *reqs = request->reqs;
+	u64 volume;
+	u32 i;
+
+	coll_recorder_reserve(&reqs->fail->trace, reqs->charges);
+	if (request->eager)
+		return;
+	volume = max(coll_plan_result(&request->plan), request->footprint.block);
+	for (i = 0; i < reqs->id->nlanes; i++)
+		coll_copier_reserve(&reqs->lanes[i], volume);
+}
+
 static void request_prepare(struct coll_request *request)
 {
 	const struct collective_op *op = &request->op;
@@ -253,6 +269,7 @@ static void request_prepare(struct coll_request *request)
 	if (!READ_ONCE(request->reqs->times[op->opcode]))
 		coll_times_new(request->reqs, op->opcode);
 	request->submit_ns = ktime_get_ns();
+	request_reserve(request);
 	if (timeout != MAX_JIFFY_OFFSET) {
 		request->deadline = (jiffies + timeout) | 1;
 		if (slow)

@@ -22,17 +22,21 @@ void coll_requests_init(struct coll_requests *reqs)
 }
 
 /**
- * coll_requests_setup() - allocate the tables, COLL_REQUESTS_BYTES
+ * coll_requests_setup() - allocate the tables
  * @reqs: of the member
  *
  * Context: may sleep.
- * Return: 0 or -ENOMEM; coll_requests_cleanup() must follow either.
+ * Return: 0, -EDQUOT or -ENOMEM; coll_requests_cleanup() must follow either.
  */
 int coll_requests_setup(struct coll_requests *reqs)
 {
-	reqs->table = kvcalloc(COLL_INFLIGHT, sizeof(*reqs->table), GFP_KERNEL_ACCOUNT);
-	reqs->by_instance = kvcalloc(COLL_INFLIGHT, sizeof(*reqs->by_instance), GFP_KERNEL_ACCOUNT);
-	if (!reqs->table || !reqs->by_instance)
+	int err = coll_table_reserve(reqs, 1);
+
+	if (err)
+		return err;
+	reqs->by_instance = kcalloc(COLL_REQUESTS_HASH, sizeof(*reqs->by_instance),
+				    GFP_KERNEL_ACCOUNT);
+	if (!reqs->by_instance)
 		return -ENOMEM;
 	return coll_unexpected_setup(reqs);
 }
@@ -45,8 +49,7 @@ void coll_requests_cleanup(struct coll_requests *reqs)
 {
 	coll_unexpected_cleanup(reqs);
 	coll_times_free(reqs);
-	kvfree(reqs->by_instance);
+	kfree(reqs->by_instance);
 	reqs->by_instance = NULL;
-	kvfree(reqs->table);
-	reqs->table = NULL;
+	coll_table_free(reqs);
 }

@@ -26,6 +26,9 @@ struct coll_registry;
 struct coll_request;
 struct coll_times;
 
+/* Buckets of the requests in flight by instance; a power of two. */
+#define COLL_REQUESTS_HASH	64
+
 /**
  * struct coll_counters - operations of a member, for sysfs and STATUS
  * @submitted: operations submitted
@@ -88,6 +91,7 @@ struct coll_last_ops {
  *	JOIN succeeded; ns [l]
  * @last_id: id of the latest request [l]
  * @table: requests that are not collected yet, by the low bits of their id [l]
+ * @table_size: entries of @table, a power of two; at most COLL_INFLIGHT [l] [a]
  * @nrequests: entries of @table [l]
  * @nr_claimed: requests that a thread or a completion_ops will collect [l]
  * @inflight_list: requests in flight, in the order of their submission [l]
@@ -116,6 +120,7 @@ struct coll_requests {
 	u64 last_id;
 	struct coll_request **table;
 	u32 nrequests;
+	u32 table_size;
 	u32 nr_claimed;
 	struct list_head inflight_list;
 	struct hlist_head *by_instance;
@@ -131,10 +136,10 @@ struct coll_requests {
 	struct coll_match match;
 };
 
-/* Bytes that coll_requests_setup() allocates. */
+/* Bytes that coll_requests_setup() allocates and the member is charged. */
 #define COLL_REQUESTS_BYTES						\
 	(sizeof(struct coll_unexpected) +				\
-	 COLL_INFLIGHT * (sizeof(struct coll_request *) + sizeof(struct hlist_head)))
+	 COLL_REQUESTS_HASH * sizeof(struct hlist_head))
 
 void coll_requests_init(struct coll_requests *reqs);
 int coll_requests_setup(struct coll_requests *reqs);

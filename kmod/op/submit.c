@@ -207,12 +207,13 @@ static void note_submission(const struct coll_request *request)
 }
 
 /*
- * Have the links space for the frames of one more request?  The number in flight changes under the
- * lock only, and so it is compared there.
+ * Have the table a place, and the links space for the frames, for one more request?  The numbers
+ * change under the lock only, and so they are compared there.
  */
-static bool has_tx_space(const struct coll_requests *reqs)
+static bool has_space(const struct coll_requests *reqs)
 {
-	return reqs->inflight < READ_ONCE(reqs->net->tx_ops) && !READ_ONCE(reqs->net->tx_low);
+	return coll_table_has_place(reqs) && reqs->inflight < READ_ONCE(reqs->net->tx_ops) &&
+	       !READ_ONCE(reqs->net->tx_low);
 }
 
 /*
@@ -220,7 +221,7 @@ static bool has_tx_space(const struct coll_requests *reqs)
  * With @wait, the request stays the caller's until the claim is given up.  Without, it belongs to
  * the completion_ops.
  *
- * Return: 0; -ENOBUFS: coll_net_reserve() is needed first; or another negative errno.
+ * Return: 0; -ENOBUFS: reserve_space() is needed first; or another negative errno.
  */
 static int admit(struct coll_request *request, struct coll_wait *wait,
 		 struct start_result *result)
@@ -234,7 +235,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	else if (reqs->fail->state != COLLECTIVE_STATE_UP || !request->links_ready)
 		err = -ENOTCONN;
 	else
-		err = check_room(request) ?: (has_tx_space(reqs) ? 0 : -ENOBUFS);
+		err = check_room(request) ?: (has_space(reqs) ? 0 : -ENOBUFS);
 	if (err) {
 		spin_unlock(&reqs->fail->lock);
 		return err;
@@ -326,6 +327,13 @@ void coll_request_report(struct coll_request *request, int error)
 	request_report(request, 1, error);
 }
 
+/* Have memory for one more request, before it has its instance. */
+static int reserve_space(struct coll_requests *reqs)
+{
+	return coll_table_reserve(reqs, min(READ_ONCE(reqs->nrequests) + 1, COLL_INFLIGHT)) ?:
+	       coll_net_reserve(reqs->net, min(READ_ONCE(reqs->inflight) + 1, COLL_INFLIGHT));
+}
+
 /**
  * coll_request_start() - submit a request
  * @request: from coll_request_new()
@@ -342,8 +350,7 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	int err;
 
 	while ((err = admit(request, wait, &result)) == -ENOBUFS) {
-		err = coll_net_reserve(reqs->net,
-				       min(READ_ONCE(reqs->inflight) + 1, COLL_INFLIGHT));
+		err = reserve_space(reqs);
 		if (err)
 			return err;
 	}

@@ -6,11 +6,18 @@
  * with the same tag, start one after the other, each when the previous one is complete.  Those that
  * have not started are in the @same_instance ring of the one that has.
  */
+#include <linux/log2.h>
+#include <linux/slab.h>
+
 #include "core/engine/instance.h"
 #include "fail/failure.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "limits.h"
+#include "mem/account.h"
+
+/* Places for requests at first; a power of two. */
+#define TABLE_FIRST	16UL
 
 /**
  * coll_table_full() - is there no space for another request?
@@ -31,10 +38,90 @@ bool coll_table_full(struct coll_requests *reqs)
 	return oldest && reqs->next_instance - oldest->instance >= COLL_INFLIGHT;
 }
 
+static u32 table_bytes(u32 size)
+{
+	return size * sizeof(struct coll_request *);
+}
+
+/* Give the requests another table.  Return: the old one, with @size entries then. */
+static struct coll_request **table_replace(struct coll_requests *reqs,
+					   struct coll_request **table, u32 *size)
+{
+	struct coll_request **old = reqs->table;
+	u32 i, n = reqs->table_size;
+
+	lockdep_assert_held(&reqs->fail->lock);
+	/* Ids that differ in their low bits do so with more of these bits. */
+	for (i = 0; i < n; i++)
+		if (old[i])
+			table[old[i]->id & (*size - 1)] = old[i];
+	reqs->table = table;
+	WRITE_ONCE(reqs->table_size, *size);
+	*size = n;
+	return old;
+}
+
+/**
+ * coll_table_reserve() - have places for more requests
+ * @reqs: of the member, not locked
+ * @n: requests that are not collected, at most COLL_INFLIGHT
+ *
+ * Context: may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_table_reserve(struct coll_requests *reqs, u32 n)
+{
+	u32 size = max(roundup_pow_of_two(n), TABLE_FIRST);
+	struct coll_request **table;
+	int err;
+
+	if (size <= READ_ONCE(reqs->table_size))
+		return 0;
+	err = coll_charge(reqs->charges, table_bytes(size));
+	if (err)
+		return err;
+	table = kcalloc(size, sizeof(*table), GFP_KERNEL_ACCOUNT);
+	if (!table)
+		err = -ENOMEM;
+	spin_lock(&reqs->fail->lock);
+	/* Another thread may have been first. */
+	if (!err && size > reqs->table_size)
+		table = table_replace(reqs, table, &size);
+	spin_unlock(&reqs->fail->lock);
+	kfree(table);
+	coll_uncharge(reqs->charges, table_bytes(size));
+	return err;
+}
+
+/**
+ * coll_table_free() - free the table
+ * @reqs: of the member; no request is left
+ */
+void coll_table_free(struct coll_requests *reqs)
+{
+	if (!reqs->table)
+		return;
+	kfree(reqs->table);
+	coll_uncharge(reqs->charges, table_bytes(reqs->table_size));
+	reqs->table = NULL;
+	reqs->table_size = 0;
+}
+
+/**
+ * coll_table_has_place() - can a request be inserted?
+ * @reqs: of the member, which is locked
+ *
+ * Return: false if coll_table_reserve() is needed first.
+ */
+bool coll_table_has_place(const struct coll_requests *reqs)
+{
+	return reqs->nrequests < reqs->table_size;
+}
+
 static struct coll_request **table_slot(struct coll_requests *reqs, u64 id)
 {
 	lockdep_assert_held(&reqs->fail->lock);
-	return &reqs->table[id & (COLL_INFLIGHT - 1)];
+	return &reqs->table[id & (reqs->table_size - 1)];
 }
 
 /**
@@ -53,7 +140,7 @@ struct coll_request *coll_table_find(struct coll_requests *reqs, u64 id)
 
 /**
  * coll_table_insert() - give a request an id that was not used before
- * @request: in flight; its member is locked, and coll_table_full() was false
+ * @request: in flight; its member is locked, and coll_table_has_place() was true
  */
 void coll_table_insert(struct coll_request *request)
 {
@@ -82,7 +169,7 @@ void coll_table_remove(struct coll_request *request)
 
 static struct hlist_head *request_bucket(struct coll_requests *reqs, u64 instance)
 {
-	return &reqs->by_instance[coll_instance_hash(instance, COLL_INFLIGHT)];
+	return &reqs->by_instance[coll_instance_hash(instance, COLL_REQUESTS_HASH)];
 }
 
 /* The request in flight of an instance that has started, or starts next; or NULL. */

@@ -20,6 +20,9 @@
 #include "op/match.h"
 #include "op/requests.h"
 
+/* A member has them from JOIN on, so they should fill what the allocator gives. */
+static_assert(sizeof(struct coll_unexpected) <= 2048);
+
 /* Twice, for operations that have failed at the peer while this rank does not know it yet. */
 static u32 unexpected_max(const struct coll_requests *reqs)
 {

@@ -177,7 +177,7 @@ bool coll_wait_has_collectable(struct coll_requests *reqs)
 	u32 i;
 
 	spin_lock(&reqs->fail->lock);
-	for (i = 0; !ready && reqs->nrequests && i < COLL_INFLIGHT; i++) {
+	for (i = 0; !ready && reqs->nrequests && i < reqs->table_size; i++) {
 		const struct coll_request *request = reqs->table[i];
 
 		ready = request && request->complete && !request->waiter &&
@@ -210,7 +210,7 @@ void coll_wait_free_uncollected(struct coll_requests *reqs)
 	struct coll_request *request;
 	u32 i;
 
-	for (i = 0; i < COLL_INFLIGHT; i++) {
+	for (i = 0; i < reqs->table_size; i++) {
 		spin_lock(&reqs->fail->lock);
 		request = reqs->table[i];
 		if (request) {

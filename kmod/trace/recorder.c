@@ -28,6 +28,9 @@
 /* Records that are kept of a rank; the latest replace the oldest. */
 #define COLL_RECORDS	256
 
+/* Records that are kept of a rank that has submitted nothing: its links and states. */
+#define COLL_RECORDS_FIRST	32
+
 /* Version of the lines in a file.  A new field at the end of a line does not change it. */
 #define RECORDER_VERSION	1
 
@@ -41,9 +44,10 @@
  * @present: true if the rank is a member now
  * @submitted: number of operations that were submitted
  * @completed: number of operations that are complete
- * @total: number of records so far; the latest COLL_RECORDS of them are kept
+ * @total: number of records so far; the latest @size of them are kept
  * @last: record of the operation that was submitted last, which may not be in @record any more;
  *	@last.ns is 0 if there was none
+ * @size: entries of @record, a power of two; written under the lock [a]
  * @record: ring of records
  */
 struct coll_recording {
@@ -57,19 +61,22 @@ struct coll_recording {
 	u64 completed;
 	u64 total;
 	struct coll_record last;
-	struct coll_record record[COLL_RECORDS];
+	u32 size;
+	struct coll_record *record;
 };
 
 /**
  * struct coll_recorder - flight recorder of one rank; see above for its lifetime
  * @node: entry in coll_recorder_dir.recorders
  * @account: account that is charged for it; outlives the member
+ * @records_account: likewise for the ring of records
  * @lock: protects @recording
  * @recording: the records
  */
 struct coll_recorder {
 	struct list_head node;
 	struct coll_account *account;
+	struct coll_account *records_account;
 	spinlock_t lock; /* of @recording */
 	struct coll_recording recording;
 };
@@ -77,11 +84,13 @@ struct coll_recorder {
 /**
  * struct recorder_view - content of an open file
  * @now: time of the copy, CLOCK_MONOTONIC ns
- * @recording: copy of the recorder's records
+ * @recording: copy of the recorder's content; its @record is that one
+ * @record: copy of the records that are kept, at the same places
  */
 struct recorder_view {
 	u64 now;
 	struct coll_recording recording;
+	struct coll_record record[COLL_RECORDS];
 };
 
 static struct dentry *recorder_root;
@@ -90,11 +99,16 @@ static struct dentry *recorder_root;
  * Recording
  */
 
+/* The place of a record in the ring; it may have been replaced by a later one. */
+static struct coll_record *record_of(const struct coll_recording *recording, u64 number)
+{
+	return &recording->record[number & (recording->size - 1)];
+}
+
 /* The time of a record: the present, if @ns is 0.  Records are in the order of their times. */
 static u64 record_time(const struct coll_recording *recording, u64 ns)
 {
-	return ns ? max(ns, recording->record[(recording->total - 1) % COLL_RECORDS].ns) :
-		    ktime_get_ns();
+	return ns ? max(ns, record_of(recording, recording->total - 1)->ns) : ktime_get_ns();
 }
 
 /* Return: the time of the record. */
@@ -110,7 +124,7 @@ static u64 recorder_add(const struct coll_trace *trace, const struct coll_record
 	recording = &recorder->recording;
 	spin_lock(&recorder->lock);
 	now = record_time(recording, record->ns);
-	slot = &recording->record[recording->total++ % COLL_RECORDS];
+	slot = record_of(recording, recording->total++);
 	*slot = *record;
 	slot->ns = now;
 	switch (record->kind) {
@@ -296,9 +310,14 @@ void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_e
  * Reading
  */
 
+static size_t records_bytes(u32 size)
+{
+	return size * sizeof(struct coll_record);
+}
+
 static u64 view_kept(const struct recorder_view *view)
 {
-	return min_t(u64, view->recording.total, COLL_RECORDS);
+	return min_t(u64, view->recording.total, view->recording.size);
 }
 
 static void show_head(struct seq_file *seq, const struct recorder_view *view)
@@ -327,7 +346,7 @@ static void *view_at(struct recorder_view *view, loff_t pos)
 		return SEQ_START_TOKEN;
 	if (pos > kept)
 		return NULL;
-	return &view->recording.record[(view->recording.total - kept + pos - 1) % COLL_RECORDS];
+	return record_of(&view->recording, view->recording.total - kept + pos - 1);
 }
 
 static void *recorder_start(struct seq_file *seq, loff_t *pos)
@@ -374,7 +393,9 @@ static int recorder_open(struct inode *inode, struct file *file)
 	spin_lock(&recorder->lock);
 	view->now = ktime_get_ns();
 	view->recording = recorder->recording;
+	memcpy(view->record, view->recording.record, records_bytes(view->recording.size));
 	spin_unlock(&recorder->lock);
+	view->recording.record = view->record;
 	return 0;
 }
 
@@ -426,11 +447,11 @@ bool coll_recorder_get(struct coll_recorder *recorder, u64 *number, struct coll_
 	bool found;
 
 	spin_lock(&recorder->lock);
-	if (recording->total > COLL_RECORDS)
-		*number = max(*number, recording->total - COLL_RECORDS);
+	if (recording->total > recording->size)
+		*number = max(*number, recording->total - recording->size);
 	found = *number < recording->total;
 	if (found)
-		*record = recording->record[*number % COLL_RECORDS];
+		*record = *record_of(recording, *number);
 	spin_unlock(&recorder->lock);
 	return found;
 }
@@ -449,6 +470,77 @@ static struct coll_recorder *recorder_find(const struct coll_recorder_dir *dir, 
 	return NULL;
 }
 
+/* Give a recorder a ring of more records.  Return: the old one. */
+static struct coll_record *records_replace(struct coll_recording *recording,
+					   struct coll_record *record, u32 size)
+{
+	struct coll_recording old = *recording;
+	u64 i = old.total - min_t(u64, old.total, old.size);
+
+	recording->record = record;
+	WRITE_ONCE(recording->size, size);
+	for (; i < old.total; i++)
+		*record_of(recording, i) = *record_of(&old, i);
+	return old.record;
+}
+
+/* Return: 0, -EDQUOT or -ENOMEM. */
+static int recorder_resize(struct coll_recorder *recorder, struct coll_charges *charges, u32 size)
+{
+	u32 unused = size;
+	struct coll_account *account;
+	struct coll_record *record;
+	int err = coll_charge(charges, records_bytes(size));
+
+	if (err)
+		return err;
+	record = kvzalloc(records_bytes(size), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	if (!record) {
+		coll_uncharge(charges, records_bytes(size));
+		return -ENOMEM;
+	}
+	account = coll_charge_detach(charges, records_bytes(size));
+	spin_lock(&recorder->lock);
+	/* Another thread may have been first. */
+	if (size > recorder->recording.size) {
+		unused = recorder->recording.size;
+		record = records_replace(&recorder->recording, record, size);
+		swap(account, recorder->records_account);
+	}
+	spin_unlock(&recorder->lock);
+	kvfree(record);
+	if (account)
+		coll_account_return(account, records_bytes(unused));
+	return 0;
+}
+
+/**
+ * coll_recorder_reserve() - have space for all the records that are kept
+ * @trace: of a member that is about to submit
+ * @charges: charges of the member
+ *
+ * Without memory fewer records are kept.
+ *
+ * Context: process, with a call in progress, so that the member does not leave; may sleep.
+ */
+void coll_recorder_reserve(const struct coll_trace *trace, struct coll_charges *charges)
+{
+	struct coll_recorder *recorder = trace->recorder;
+
+	if (recorder && READ_ONCE(recorder->recording.size) < COLL_RECORDS)
+		recorder_resize(recorder, charges, COLL_RECORDS);
+}
+
+static void recorder_free(struct coll_recorder *recorder)
+{
+	if (recorder->records_account)
+		coll_account_return(recorder->records_account,
+				    records_bytes(recorder->recording.size));
+	coll_account_return(recorder->account, sizeof(*recorder));
+	kvfree(recorder->recording.record);
+	kfree(recorder);
+}
+
 static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
 					  struct coll_charges *charges,
 					  const struct coll_ident *id)
@@ -460,7 +552,7 @@ static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
 
 	if (err)
 		return ERR_PTR(err);
-	recorder = kvzalloc(sizeof(*recorder), GFP_KERNEL_ACCOUNT);
+	recorder = kzalloc(sizeof(*recorder), GFP_KERNEL_ACCOUNT);
 	if (!recorder) {
 		coll_uncharge(charges, sizeof(*recorder));
 		return ERR_PTR(-ENOMEM);
@@ -468,6 +560,11 @@ static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
 	recorder->account = coll_charge_detach(charges, sizeof(*recorder));
 	spin_lock_init(&recorder->lock);
 	recording = &recorder->recording;
+	err = recorder_resize(recorder, charges, COLL_RECORDS_FIRST);
+	if (err) {
+		recorder_free(recorder);
+		return ERR_PTR(err);
+	}
 	memcpy(recording->group, id->group_name, sizeof(recording->group));
 	recording->rank = id->rank;
 	recording->nranks = id->nranks;
@@ -555,8 +652,7 @@ void coll_recorder_dir_remove(struct coll_recorder_dir *dir)
 	debugfs_remove(dir->dentry);
 	list_for_each_entry_safe(recorder, next, &dir->recorders, node) {
 		list_del(&recorder->node);
-		coll_account_return(recorder->account, sizeof(*recorder));
-		kvfree(recorder);
+		recorder_free(recorder);
 	}
 }
 

@@ -61,6 +61,7 @@ void coll_record_link(const struct coll_trace *trace, u32 peer, enum coll_link_e
 		      int error);
 int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,
 			struct coll_trace *trace, pid_t pid);
+void coll_recorder_reserve(const struct coll_trace *trace, struct coll_charges *charges);
 void coll_recorder_leave(struct coll_trace *trace);
 void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns);
 void coll_recorder_dir_remove(struct coll_recorder_dir *dir);

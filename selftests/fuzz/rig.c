@@ -127,7 +127,7 @@ struct rig *rig_new(struct input *in)
 		.incarnation = RIG_INCARNATION,
 	};
 	rig->engine.fuse.part = rig->part;
-	coll_engine_init(&rig->engine, rig->hash, RIG_SLOTS);
+	coll_engine_init(&rig->engine, RIG_SLOTS);
 	for (rank = 0; rank < nranks; rank++) {
 		if (rank == rig->engine.rank)
 			continue;

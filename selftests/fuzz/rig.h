@@ -62,7 +62,6 @@ struct peer {
 /**
  * struct rig - an engine, its peers and the state of its callbacks
  * @engine: the engine
- * @hash: the engine's table of tasks
  * @failures: instances that have failed
  * @peer: the peers by rank; the engine's own entry is not used
  * @next: instance of the next operation without a key
@@ -78,7 +77,6 @@ struct peer {
  */
 struct rig {
 	struct coll_engine engine;
-	struct coll_task *hash[RIG_SLOTS];
 	struct failed_set failures;
 	struct peer peer[RIG_RANKS];
 	u64 next;

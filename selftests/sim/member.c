@@ -170,8 +170,7 @@ void member_init(struct sim *sim, u32 rank)
 		};
 		engine->ctx = engine;
 		engine->fuse.part = member->part;
-		member->hash[lane] = calloc(sim->config.nslots, sizeof(struct coll_task *));
-		coll_engine_init(engine, member->hash[lane], sim->config.nslots);
+		coll_engine_init(engine, sim->config.nslots);
 	}
 	sim_actor_init(sim, &member->actor, ACTOR_MEMBER, rank, member);
 	sim_actor_init(sim, &member->copy, ACTOR_COPY, rank, member);
@@ -195,7 +194,6 @@ void member_free(struct member *member)
 			list_del(&task->node);
 			free(task);
 		}
-		free(member->hash[lane]);
 	}
 	for (i = 0; i < member->sim->config.nops; i++) {
 		if (member->parts[i].recv != member->parts[i].send)

@@ -380,7 +380,6 @@ struct queue {
  * @zerocopy_bytes: by lane: payload bytes sent with zero copy
  * @engine: by lane: the engine
  * @ntasks: by lane: number of tasks in progress
- * @hash: by lane: the engine's hash table of tasks
  * @ep: by lane and peer: this end of the data connection; made on demand
  * @queue: by peer: control frames to it; made on demand
  * @parts: by number: the operations of the program, as this rank sees them
@@ -409,7 +408,6 @@ struct member {
 	u64 zerocopy_bytes[SIM_LANES_MAX];
 	struct coll_engine engine[SIM_LANES_MAX];
 	u32 ntasks[SIM_LANES_MAX];
-	struct coll_task **hash[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
 	struct queue *queue[SIM_RANKS_MAX];
 	struct sim_part *parts;
@@ -474,7 +472,7 @@ struct origin {
  * @seed: seed of the order of events
  * @nranks: size of the group
  * @lanes: number of lanes
- * @nslots: slots of each engine's hash table of tasks; a power of two
+ * @nslots: operations that a rank may have in progress; a power of two
  * @window: most operations that a rank has in flight, up to @nslots; also how far it goes
  *	ahead of its oldest operation that is not done
  * @keys: number of keys that operations choose from; 0: all ranks submit in the same order

@@ -27,7 +27,6 @@ struct flat {
 
 struct fixture {
 	struct coll_engine engine;
-	struct coll_task *hash[SLOTS];
 	struct failed_set failed;
 	struct coll_stream stream[PEERS];
 	struct coll_grant grants[PEERS][COLL_GRANTS(SLOTS)];
@@ -159,7 +158,7 @@ static inline struct fixture *fixture_new(u32 rank, u32 nranks)
 		.incarnation = INCARNATION,
 	};
 	f->engine.fuse.part = f->part;
-	coll_engine_init(&f->engine, f->hash, SLOTS);
+	coll_engine_init(&f->engine, SLOTS);
 	for (i = 0; i < PEERS; i++) {
 		coll_stream_init(&f->stream[i], &f->engine, i,
 				 malloc(coll_unexp_bytes(COLL_CREDIT_FIRST)), f->grants[i],

@@ -5,13 +5,11 @@
 /**
  * coll_engine_init() - initialise an engine in zeroed memory
  * @engine: the engine; ops, ctx, impl, rank, nranks, lane and incarnation are set
- * @hash: zeroed table
- * @nhash: size of the table, a power of two: operations that a rank may have in progress
+ * @most: operations that a rank may have in progress
  */
-void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash)
+void coll_engine_init(struct coll_engine *engine, u32 most)
 {
-	engine->hash = hash;
-	engine->nhash = nhash;
+	engine->most = most;
 	INIT_LIST_HEAD(&engine->active);
 	INIT_LIST_HEAD(&engine->leased);
 	INIT_LIST_HEAD(&engine->unexp_ready);
@@ -19,9 +17,9 @@ void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 n
 	INIT_LIST_HEAD(&engine->streams);
 }
 
-static struct coll_task **engine_bucket(const struct coll_engine *engine, u64 instance)
+static u32 task_bucket(u64 instance)
 {
-	return &engine->hash[coll_instance_hash(instance, engine->nhash)];
+	return coll_instance_hash(instance, COLL_TASK_HASH);
 }
 
 /**
@@ -33,9 +31,9 @@ static struct coll_task **engine_bucket(const struct coll_engine *engine, u64 in
  */
 struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance)
 {
-	struct coll_task *task = *engine_bucket(engine, instance);
+	struct coll_task *task = engine->hash[task_bucket(instance)];
 
-	/* At most nhash tasks, all of this rank. */
+	/* Tasks of this rank only, at most @most. */
 	while (task && task->args.instance != instance)
 		task = task->hash_next;
 	return task;
@@ -43,7 +41,7 @@ struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance)
 
 static void task_hash_add(struct coll_task *task)
 {
-	struct coll_task **bucket = engine_bucket(task->engine, task->args.instance);
+	struct coll_task **bucket = &task->engine->hash[task_bucket(task->args.instance)];
 
 	task->hash_next = *bucket;
 	*bucket = task;
@@ -51,7 +49,7 @@ static void task_hash_add(struct coll_task *task)
 
 static void task_hash_remove(struct coll_task *task)
 {
-	struct coll_task **link = engine_bucket(task->engine, task->args.instance);
+	struct coll_task **link = &task->engine->hash[task_bucket(task->args.instance)];
 
 	while (*link != task)
 		link = &(*link)->hash_next;
@@ -233,7 +231,7 @@ void coll_engine_tick(struct coll_engine *engine, u64 now)
 	struct coll_task *task, *next;
 
 	engine->now = now;
-	/* Only tasks that received bytes by zero copy: at most nhash. */
+	/* Only tasks that received bytes by zero copy: at most @most. */
 	list_for_each_entry_safe(task, next, &engine->leased, leased)
 		coll_task_tick(task);
 }

@@ -105,6 +105,9 @@ struct coll_task_args {
 	void *user;
 };
 
+/* Number of hash buckets of an engine's tasks. */
+#define COLL_TASK_HASH		64
+
 /* Number of hash buckets of an unexpected buffer: see unexpected.c. */
 #define COLL_UNEXP_HASH		64
 
@@ -298,8 +301,7 @@ struct coll_engine_stats {
  * @credit_wanted: true if some stream has @rx_wanted or @rx_blocked
  * @now: latest time that coll_engine_tick() was given; ns
  * @hash: tasks, by the hash of their instance
- * @nhash: number of buckets, a power of two; also the number of tasks a rank may have in
- *	progress
+ * @most: number of tasks that a rank may have in progress
  * @active: all tasks, oldest first
  * @local_copies: tasks that have bytes to copy or to read on this rank
  * @fuse: operands of the reduction that is being read
@@ -321,8 +323,8 @@ struct coll_engine {
 	bool failed;
 	bool credit_wanted;
 	u64 now;
-	struct coll_task **hash;
-	u32 nhash;
+	struct coll_task *hash[COLL_TASK_HASH];
+	u32 most;
 	struct list_head active;
 	struct list_head local_copies;
 	struct coll_fuse fuse;
@@ -463,7 +465,7 @@ struct coll_stream {
 u32 coll_task_awaited(const struct coll_task *task);
 
 /* engine.c */
-void coll_engine_init(struct coll_engine *engine, struct coll_task **hash, u32 nhash);
+void coll_engine_init(struct coll_engine *engine, u32 most);
 int coll_engine_begin(struct coll_engine *engine, struct coll_task *task);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance);

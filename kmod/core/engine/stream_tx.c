@@ -381,12 +381,12 @@ static bool grant_is_useless(const struct coll_engine *engine, u64 instance)
 
 /*
  * Grants of operations that failed on the peer and were never submitted here may pile up.
- * Instances without a key that a rank has in progress are less than nhash apart.
+ * Instances without a key that a rank has in progress are less than @most apart.
  */
 static bool grant_is_old(const struct coll_engine *engine, u64 instance, u64 latest)
 {
 	return coll_instance_is_counted(instance) && coll_instance_is_counted(latest) &&
-	       instance + engine->nhash <= latest;
+	       instance + engine->most <= latest;
 }
 
 /* Drop all grants that are old or useless.  Looks at each entry, and perhaps for its task. */
