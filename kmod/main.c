@@ -8,6 +8,8 @@
 #include "exec/fpu.h"
 #include "exec/runner.h"
 #include "member/exit.h"
+#include "net/conn.h"
+#include "net/link.h"
 #include "netlink/family.h"
 #include "trace/recorder.h"
 
@@ -21,10 +23,16 @@ static int __init collective_init(void)
 	err = coll_closing_setup();
 	if (err)
 		goto runner;
+	err = coll_conn_setup();
+	if (err)
+		goto closing;
+	err = coll_link_setup();
+	if (err)
+		goto conn;
 	coll_instance_hash_factor = get_random_u64() | 1;
 	err = coll_fpu_setup();
 	if (err)
-		goto closing;
+		goto link;
 	coll_recorder_setup();
 	coll_exit_setup();
 	err = coll_netlink_setup();
@@ -42,6 +50,10 @@ exit:
 	coll_exit_cleanup();
 	coll_recorder_cleanup();
 	coll_fpu_cleanup();
+link:
+	coll_link_cleanup();
+conn:
+	coll_conn_cleanup();
 closing:
 	coll_closing_cleanup();
 runner:
@@ -58,7 +70,10 @@ static void __exit collective_exit(void)
 	coll_exit_cleanup();
 	coll_recorder_cleanup();
 	coll_fpu_cleanup();
+	/* No member is left after this. */
 	coll_closing_cleanup();
+	coll_link_cleanup();
+	coll_conn_cleanup();
 	coll_runner_cleanup();
 }
 

@@ -42,7 +42,13 @@ static struct coll_stream *lane_stream(void *ctx, u32 peer)
 		return NULL;
 	/* Then its stream: an address dependency. */
 	conn = READ_ONCE(link->data[lane->engine.lane]);
-	return conn ? conn->stream : NULL;
+	if (!conn)
+		return NULL;
+	if (!conn->stream && !conn->wanted) {
+		conn->wanted = true;
+		lane->kicked = true;
+	}
+	return conn->stream;
 }
 
 static void lane_control(void *ctx, u32 peer, const struct coll_control *control)
@@ -235,15 +241,21 @@ static void lane_attach_new(struct coll_lane *lane)
 	list_splice_init(&lane->new_conns, &arrivals);
 	spin_unlock(&lane->lock);
 
+	/* A task may have looked for its stream before. */
 	list_for_each_entry(conn, &arrivals, node)
-		coll_engine_connected(&lane->engine, conn->stream);
+		conn->wanted = !list_empty(&lane->engine.active);
 	list_splice_tail(&arrivals, &lane->conns);
 }
 
 /* Return: 0, -EPROTO or -ENOMEM. */
 static int lane_read_mailbox(struct coll_lane *lane, struct coll_conn *conn)
 {
-	return coll_mailbox_posted(conn->mailbox) ? coll_lane_take_mail(lane, conn) : 0;
+	int err;
+
+	if (!coll_mailbox_posted(conn->mailbox) || (conn->down && !conn->stream))
+		return 0;
+	err = coll_lane_use_conn(lane, conn);
+	return err ? err : coll_lane_take_mail(lane, conn);
 }
 
 /* Return: true if all tasks are eager ones that begin now, which are worth sending at once. */
@@ -359,12 +371,15 @@ static u32 early_max(const struct coll_stream *stream)
  */
 bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn)
 {
+	const struct coll_stream *stream;
+
 	/* The event before @running and @quiescent: pairs with lane_run_begin(), lane_run_end(). */
 	smp_mb__after_atomic();
 	if (READ_ONCE(lane->running))
 		return true;
+	stream = READ_ONCE(conn->stream);
 	if (!READ_ONCE(lane->quiescent) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
-	    !conn->ep.transport->can_defer_rx(&conn->ep, early_max(conn->stream)))
+	    !stream || !conn->ep.transport->can_defer_rx(&conn->ep, early_max(stream)))
 		return false;
 	WRITE_ONCE(lane->rx_deferred, true);
 	/* @rx_deferred before @resting: pairs with control_rests(). */
@@ -386,8 +401,8 @@ static bool lane_iterate(struct coll_lane *lane)
 	list_for_each_entry(conn, &lane->conns, node) {
 		/* @peer_left before the mailbox, which was written before it was set. */
 		conn->peer_departed = smp_load_acquire(&conn->link->peer_left);
-		/* A rank leaves with nothing pending, so all of its zero copy has been consumed. */
-		conn->stream->lease = conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
+		if (conn->stream)
+			conn->stream->lease = coll_lane_lease(conn);
 		err = lane_read_mailbox(lane, conn);
 		if (err)
 			coll_progress_conn_down(conn, err);
@@ -547,36 +562,19 @@ void coll_lane_check_aborts(struct coll_lane *lane)
 /**
  * coll_lane_attach() - hand an open data connection to a lane
  * @lane: the lane; owns the connection from here on
- * @conn: the connection
+ * @conn: the connection; it gets its stream when it is used: coll_lane_use_conn()
  *
  * Context: control runner.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 bytes = sizeof(*conn->stream) + coll_unexp_bytes(COLL_CREDIT_FIRST) +
-		    COLL_GRANTS_FIRST * sizeof(struct coll_grant);
-	int err = coll_charge(lane->net->charges, bytes);
+	int err = conn->ep.transport->setup_bulk(&conn->ep);
 
 	if (err)
 		return err;
-	conn->charged += bytes;
-	conn->stream = kzalloc(sizeof(*conn->stream), GFP_KERNEL_ACCOUNT);
-	if (!conn->stream)
-		return -ENOMEM;
-	/* What is allocated here is freed with the connection. */
 	conn->mailbox = &conn->link->mailboxes[conn->lane];
-	coll_stream_init(conn->stream, &lane->engine, conn->peer,
-			 kvmalloc(coll_unexp_bytes(COLL_CREDIT_FIRST), GFP_KERNEL_ACCOUNT),
-			 kvcalloc(COLL_GRANTS_FIRST, sizeof(struct coll_grant),
-				  GFP_KERNEL_ACCOUNT), COLL_GRANTS_FIRST);
-	if (!conn->stream->unexp_buf || !conn->stream->grants.entry)
-		return -ENOMEM;
-	err = conn->ep.transport->setup_bulk(&conn->ep);
-	if (err)
-		return err;
-	conn->stream->by_reference = conn->ep.transport->by_reference;
-
+	atomic_inc(&lane->net->unused);
 	/* Data may have come since the handshake. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	WRITE_ONCE(conn->runner, &lane->runner);

@@ -69,7 +69,8 @@ void coll_lane_fail(struct coll_lane *lane)
 		return;
 	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(lane->fail->aborted));
 	list_for_each_entry(conn, &lane->conns, node)
-		if (fenced || conn->stream->by_reference || READ_ONCE(conn->link->peer_fenced))
+		if (conn->stream && (fenced || conn->stream->by_reference ||
+				     READ_ONCE(conn->link->peer_fenced)))
 			coll_stream_release(conn->stream);
 }
 
@@ -131,7 +132,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 		if (!conn_departed(conn))
 			continue;
 		WRITE_ONCE(conn->down, true);
-		if (conn->peer == peer)
+		if (conn->peer == peer || !conn->stream)
 			continue;
 		/* What it could read, or a device could store in, is given back. */
 		if (conn->stream->by_reference && conn->ep.transport)

@@ -8,6 +8,7 @@
 #include "fail/failure.h"
 #include "lane/lane.h"
 #include "lane/progress.h"
+#include "lane/room.h"
 #include "net/conn.h"
 #include "net/link.h"
 
@@ -36,11 +37,14 @@ static int lane_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 {
 	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
 	struct coll_lane *lane = conn_lane(conn);
-	bool reduces = coll_stream_reduces(conn->stream);
+	bool reduces;
 	int n;
 
-	if (conn->budget <= 0)
+	/* See progress_probe(). */
+	conn->wanted |= !conn->stream;
+	if (conn->budget <= 0 || !conn->stream)
 		return 0;
+	reduces = coll_stream_reduces(conn->stream);
 	if (reduces) {
 		coll_fpu_begin(&lane->fpu);
 		len = min(len, COLL_FPU_SECTION_BYTES);
@@ -61,7 +65,7 @@ static void lane_recv_done(struct coll_endpoint *ep)
 	/* A mismatch is reported before more of the payload is received. */
 	if (lane->mismatch_pending)
 		conn->budget = 0;
-	if (coll_stream_whole(conn->stream)) {
+	if (conn->stream && coll_stream_whole(conn->stream)) {
 		/* The lease is checked against the time at which the payload was read. */
 		if (coll_stream_reads_zerocopy(conn->stream))
 			lane->engine.now = ktime_get_ns();
@@ -81,6 +85,9 @@ static int lane_recv_place(struct coll_endpoint *ep, u32 ahead, struct coll_plac
 {
 	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
 
+	/* No header has been received. */
+	if (!conn->stream)
+		return -EPROTO;
 	return coll_stream_place(conn->stream, ahead, place);
 }
 
@@ -124,7 +131,7 @@ const struct coll_endpoint_ops coll_lane_endpoint_ops = {
 /**
  * coll_progress_conn_down() - receive nothing more on a data connection
  * @conn: the connection; its lane runs
- * @err: -EPROTO: the peer broke the protocol, or -ENOMEM; then the group fails
+ * @err: -EPROTO: the peer broke the protocol, -EDQUOT or -ENOMEM; then the group fails
  */
 void coll_progress_conn_down(struct coll_conn *conn, int err)
 {
@@ -134,7 +141,7 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 	if (err == -EPROTO)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, conn->peer,
 				      net->id->rank);
-	else if (err == -ENOMEM)
+	else if (err == -ENOMEM || err == -EDQUOT)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, net->id->rank,
 				      COLLECTIVE_RANK_NONE);
 }
@@ -177,20 +184,58 @@ static void progress_consumed(struct coll_conn *conn)
 {
 	const struct coll_transport *transport = conn->ep.transport;
 
-	if (!transport || !conn->stream->by_reference)
+	if (!transport || !conn->stream || !conn->stream->by_reference)
 		return;
 	if (coll_stream_consumed(conn->stream, transport->consumed(&conn->ep)))
 		coll_progress_conn_down(conn, -EPROTO);
 }
 
+/* Make the stream of a connection that is to carry payload.  Return: false if there is none. */
+static bool progress_use(struct coll_lane *lane, struct coll_conn *conn)
+{
+	int err;
+
+	if (conn->stream)
+		return true;
+	if (!conn->wanted)
+		return false;
+	err = coll_lane_use_conn(lane, conn);
+	if (err)
+		coll_progress_conn_down(conn, err);
+	return !err;
+}
+
+/* An event of a connection that was not used: have bytes come, or has it ended? */
+static void progress_probe(struct coll_conn *conn)
+{
+	int n;
+
+	if (!test_bit(COLL_EVENT_READABLE, &conn->events) || conn->wanted)
+		return;
+	clear_bit(COLL_EVENT_READABLE, &conn->events);
+	/* After the event is cleared. */
+	smp_mb__after_atomic();
+	conn->budget = COLL_DATA_SIZE;
+	n = conn->ep.transport->receive(&conn->ep, COLL_DATA_SIZE);
+	if (conn->wanted)
+		set_bit(COLL_EVENT_READABLE, &conn->events);
+	else if (n != -EAGAIN)
+		coll_progress_conn_down(conn, n);
+}
+
 /* Return: bytes received. */
 static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 {
-	u32 budget = progress_budget(lane, conn);
+	u32 budget;
 	int n;
 
-	if (conn->down || lane->mismatch_pending || !progress_event(conn, COLL_EVENT_READABLE))
+	if (conn->down || lane->mismatch_pending)
 		return 0;
+	if (!conn->stream)
+		progress_probe(conn);
+	if (!progress_use(lane, conn) || !progress_event(conn, COLL_EVENT_READABLE))
+		return 0;
+	budget = progress_budget(lane, conn);
 	conn->budget = budget + 64 * COLL_PIECE_COST;
 	n = conn->ep.transport->receive(&conn->ep, budget);
 	if (n == -EAGAIN && !conn->tx_broken)
@@ -244,7 +289,9 @@ static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 		conn->tx_blocked = false;
 		progress_consumed(conn);
 	}
-	if (conn->down || conn->tx_broken || conn->tx_blocked || !conn->tx_wanted)
+	if (conn->down || conn->tx_broken)
+		return 0;
+	if (!progress_use(lane, conn) || conn->tx_blocked || !conn->tx_wanted)
 		return 0;
 	return progress_send_frames(lane, conn);
 }

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory of a lane's data connections that grows with what the peers send: the table of grants and
- * the unexpected buffer.  Both begin small, and are freed with the connection.
+ * Memory of a lane's data connections that grows with what the peers send: the stream, its
+ * table of grants and its unexpected buffer.  They are made when the connection is used for the
+ * first time, and are freed with it.
  */
+#include <linux/err.h>
 #include <linux/slab.h>
 
 #include "lane/lane.h"
 #include "lane/room.h"
 #include "mem/account.h"
 #include "net/conn.h"
+#include "net/link.h"
 #include "net/mailbox.h"
 #include "net/net.h"
 
@@ -35,6 +38,58 @@ static void conn_replaced(struct coll_conn *conn, void *old, u32 bytes)
 	kvfree(old);
 	coll_uncharge(conn->net->charges, bytes);
 	conn->charged -= bytes;
+}
+
+/**
+ * coll_lane_lease() - until when may what a peer sends by reference be received?
+ * @conn: data connection to the peer
+ *
+ * Return: the time; ns.
+ */
+u64 coll_lane_lease(const struct coll_conn *conn)
+{
+	/* A rank leaves with nothing pending, so all of its zero copy has been consumed. */
+	return conn->peer_departed ? U64_MAX : READ_ONCE(conn->link->lease);
+}
+
+/* Return: 0, -EDQUOT or -ENOMEM. */
+static int conn_make_stream(struct coll_lane *lane, struct coll_conn *conn)
+{
+	struct coll_stream *stream = coll_conn_take_stream(conn);
+
+	if (IS_ERR(stream))
+		return PTR_ERR(stream);
+	coll_stream_init(stream, &lane->engine, conn->peer, stream->unexp_buf,
+			 stream->grants.entry, COLL_GRANTS_FIRST);
+	stream->by_reference = conn->ep.transport->by_reference;
+	stream->lease = coll_lane_lease(conn);
+	/* Publishes the stream. */
+	smp_store_release(&conn->stream, stream);
+	atomic_dec(&lane->net->unused);
+	return 0;
+}
+
+/**
+ * coll_lane_use_conn() - have the memory that a data connection needs to carry payload
+ * @lane: a lane that runs
+ * @conn: a connection of the lane that is not down
+ *
+ * It is reserved by the first operation that uses the connection (coll_link_ensure()), unless the
+ * peer has sent bytes or flow control before.
+ *
+ * Context: lane; may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM, and then the connection must not be used.
+ */
+int coll_lane_use_conn(struct coll_lane *lane, struct coll_conn *conn)
+{
+	int err;
+
+	if (conn->stream)
+		return 0;
+	err = conn_make_stream(lane, conn);
+	if (!err)
+		coll_engine_connected(&lane->engine, conn->stream);
+	return err;
 }
 
 /*
@@ -113,7 +168,7 @@ void coll_lane_raise_credit(struct coll_lane *lane)
 	list_for_each_entry(conn, &lane->conns, node) {
 		struct coll_stream *stream = conn->stream;
 
-		if (conn->down || (!stream->rx_wanted && !stream->rx_blocked))
+		if (conn->down || !stream || (!stream->rx_wanted && !stream->rx_blocked))
 			continue;
 		if (!conn_raise_credit(conn) && stream->rx_blocked)
 			coll_stream_refuse_credit(stream);

@@ -20,12 +20,20 @@ struct coll_account;
  *	object		memory				returned by
  *	member		tables by rank and request,	end of the member
  *			lanes
- *	recorder	itself				end of the group (coll_charge_detach())
+ *	member		table of requests		coll_table_free(), or when it grows
+ *	lane		policies of its copier		coll_copier_cleanup()
+ *	recorder	itself, its records		end of the group (coll_charge_detach())
+ *	failed ops	slots, the latest ahead		coll_failed_ops_free()
+ *	failed op	itself				coll_failed_ops_free(), or when a later
+ *							one replaces it
  *	link		itself, mailboxes		coll_link_free()
+ *	mailbox		grants				coll_mailbox_cleanup()
  *	transmit ring	itself				coll_tx_ring_cleanup(), or with the
  *							endpoint that took it: send_rest()
- *	connection	itself, stream,			coll_conn_free()
+ *	connection	itself, stream, grants,		coll_conn_free()
  *			unexpected buffer
+ *	connection	HELLOs				coll_conn_end_handshake(), or with it
+ *	connection	memory reserved for a stream	coll_conn_free(), unless the lane takes it
  *	endpoint	socket, file, send buffers;	close(); or when the socket has lingered,
  *			half of a local connection,	when both ends of the connection have
  *			its rings			closed (coll_charge_detach())

@@ -34,14 +34,14 @@ u32 coll_addr_len(const struct sockaddr_storage *addr)
 	return 0;
 }
 
-static bool addr_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+/* Both are of IPv4 or IPv6. */
+static bool addr_same_host(const struct sockaddr_in6 *a6, const struct sockaddr_in6 *b6)
 {
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in *a4 = (const void *)a6, *b4 = (const void *)b6;
 
-	if (a->ss_family != b->ss_family)
+	if (a6->sin6_family != b6->sin6_family)
 		return false;
-	if (a->ss_family == AF_INET)
+	if (a6->sin6_family == AF_INET)
 		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
 	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
 }
@@ -49,10 +49,11 @@ static bool addr_same_host(const struct sockaddr_storage *a, const struct sockad
 /* The result is the same on every rank, because all ranks have the same addresses. */
 static bool connect_same_host(const struct coll_member *member)
 {
+	const struct coll_peer_addr *peers = member->net.peers;
 	u32 rank;
 
 	for (rank = 1; rank < member->id.nranks; rank++)
-		if (!addr_same_host(&member->net.peers[rank], &member->net.peers[0]))
+		if (!addr_same_host(&peers[rank].in6, &peers[0].in6))
 			return false;
 	return true;
 }
@@ -64,15 +65,18 @@ static bool connect_same_host(const struct coll_member *member)
 static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
 {
 	bool reads = coll_local_hub_reads_all(member->net.hub, peers);
+	struct coll_peer_addr *kept;
 	u32 i;
 
 	for (i = 0; reads && i < member->id.nlanes; i++)
 		if (coll_lane_expose(&member->lanes[i]))
 			return -ENOMEM;
-	member->net.peers = kvmemdup(peers, array_size(member->id.nranks, sizeof(*peers)),
-				     GFP_KERNEL_ACCOUNT);
-	if (!member->net.peers)
+	kept = kvcalloc(member->id.nranks, sizeof(*kept), GFP_KERNEL_ACCOUNT);
+	if (!kept)
 		return -ENOMEM;
+	for (i = 0; i < member->id.nranks; i++)
+		coll_peer_addr_set(&kept[i], &peers[i]);
+	member->net.peers = kept;
 	member->id.same_host = connect_same_host(member);
 	member->id.reads = reads;
 	return 0;

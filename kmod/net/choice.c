@@ -27,6 +27,29 @@ void coll_addr_offer_rdma(struct sockaddr_storage *addr)
 	memcpy((u8 *)addr + COLLECTIVE_ADDR_OFFERS, &offers, sizeof(offers));
 }
 
+/**
+ * coll_peer_addr_set() - keep an address
+ * @peer: out
+ * @addr: of IPv4 or IPv6
+ */
+void coll_peer_addr_set(struct coll_peer_addr *peer, const struct sockaddr_storage *addr)
+{
+	memcpy(&peer->in6, addr, sizeof(peer->in6));
+	memcpy(&peer->offers, (const u8 *)addr + COLLECTIVE_ADDR_OFFERS, sizeof(peer->offers));
+}
+
+/**
+ * coll_peer_addr_get() - the address that was kept
+ * @peer: what was kept of it
+ * @addr: out
+ */
+void coll_peer_addr_get(const struct coll_peer_addr *peer, struct sockaddr_storage *addr)
+{
+	memset(addr, 0, sizeof(*addr));
+	memcpy(addr, &peer->in6, sizeof(peer->in6));
+	memcpy((u8 *)addr + COLLECTIVE_ADDR_OFFERS, &peer->offers, sizeof(peer->offers));
+}
+
 static bool addr_offers_rdma(const struct sockaddr_storage *addr)
 {
 	u32 offers;

@@ -12,6 +12,26 @@
 #include "net/conn.h"
 #include "net/net.h"
 
+/* A quarter of what kmalloc() would give would not be used. */
+static struct kmem_cache *conn_cache;
+
+/**
+ * coll_conn_setup() - make the cache of connections
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_conn_setup(void)
+{
+	conn_cache = KMEM_CACHE(coll_conn, SLAB_ACCOUNT);
+	return conn_cache ? 0 : -ENOMEM;
+}
+
+/** coll_conn_cleanup() - undo coll_conn_setup(); no connection is left */
+void coll_conn_cleanup(void)
+{
+	kmem_cache_destroy(conn_cache);
+}
+
 /**
  * coll_conn_new() - make a connection that the control runner owns
  * @net: of the member
@@ -22,17 +42,22 @@
  */
 struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops)
 {
+	u32 bytes = sizeof(struct coll_conn) + sizeof(struct coll_handshake);
 	struct coll_conn *conn;
-	int err = coll_charge(net->charges, sizeof(*conn));
+	int err = coll_charge(net->charges, bytes);
 
 	if (err)
 		return ERR_PTR(err);
-	conn = kzalloc(sizeof(*conn), GFP_KERNEL_ACCOUNT);
-	if (!conn) {
-		coll_uncharge(net->charges, sizeof(*conn));
+	conn = kmem_cache_zalloc(conn_cache, GFP_KERNEL_ACCOUNT);
+	if (conn)
+		conn->handshake = kzalloc(sizeof(*conn->handshake), GFP_KERNEL_ACCOUNT);
+	if (!conn || !conn->handshake) {
+		if (conn)
+			kmem_cache_free(conn_cache, conn);
+		coll_uncharge(net->charges, bytes);
 		return ERR_PTR(-ENOMEM);
 	}
-	conn->charged = sizeof(*conn);
+	conn->charged = bytes;
 	conn->ep.ops = ops;
 	conn->ep.charges = net->charges;
 	conn->net = net;
@@ -43,18 +68,108 @@ struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint
 }
 
 /**
+ * coll_conn_end_handshake() - free what only the handshake needs
+ * @conn: the connection, which is open
+ */
+void coll_conn_end_handshake(struct coll_conn *conn)
+{
+	kfree_sensitive(conn->handshake);
+	conn->handshake = NULL;
+	conn->charged -= sizeof(*conn->handshake);
+	coll_uncharge(conn->net->charges, sizeof(*conn->handshake));
+}
+
+/* Charged for the memory of a stream as it is made. */
+#define STREAM_BYTES	(sizeof(struct coll_stream) + coll_unexp_bytes(COLL_CREDIT_FIRST) + \
+			 COLL_GRANTS_FIRST * sizeof(struct coll_grant))
+
+static void stream_free_memory(struct coll_stream *stream)
+{
+	if (!stream)
+		return;
+	kvfree(stream->unexp_buf);
+	kvfree(stream->grants.entry);
+	kfree(stream);
+}
+
+/* Memory for a stream, charged.  Return: -EDQUOT or -ENOMEM as a pointer. */
+static struct coll_stream *stream_alloc(struct coll_charges *charges)
+{
+	struct coll_stream *stream;
+	int err = coll_charge(charges, STREAM_BYTES);
+
+	if (err)
+		return ERR_PTR(err);
+	stream = kzalloc(sizeof(*stream), GFP_KERNEL_ACCOUNT);
+	if (stream) {
+		stream->unexp_buf = kvmalloc(coll_unexp_bytes(COLL_CREDIT_FIRST),
+					     GFP_KERNEL_ACCOUNT);
+		stream->grants.entry = kvcalloc(COLL_GRANTS_FIRST, sizeof(struct coll_grant),
+						GFP_KERNEL_ACCOUNT);
+	}
+	if (stream && stream->unexp_buf && stream->grants.entry)
+		return stream;
+	stream_free_memory(stream);
+	coll_uncharge(charges, STREAM_BYTES);
+	return ERR_PTR(-ENOMEM);
+}
+
+/**
+ * coll_conn_reserve() - have memory for the stream of a data connection
+ * @conn: the connection, which is open; perhaps it has a stream, or such memory
+ *
+ * Context: a thread that submits; may sleep.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_conn_reserve(struct coll_conn *conn)
+{
+	struct coll_stream *stream;
+
+	if (READ_ONCE(conn->stream) || READ_ONCE(conn->spare))
+		return 0;
+	stream = stream_alloc(conn->net->charges);
+	if (IS_ERR(stream))
+		return PTR_ERR(stream);
+	/* Another thread may have been first. */
+	if (!cmpxchg(&conn->spare, NULL, stream))
+		return 0;
+	stream_free_memory(stream);
+	coll_uncharge(conn->net->charges, STREAM_BYTES);
+	return 0;
+}
+
+/**
+ * coll_conn_take_stream() - take the memory for the stream of a data connection
+ * @conn: the connection; it has no stream
+ *
+ * Context: its lane; may sleep, if no thread has reserved the memory.
+ * Return: memory with an unexpected buffer and a table of grants, not initialised, which belongs to
+ * the connection; or -EDQUOT or -ENOMEM as a pointer.
+ */
+struct coll_stream *coll_conn_take_stream(struct coll_conn *conn)
+{
+	struct coll_stream *stream = xchg(&conn->spare, NULL);
+
+	if (!stream)
+		stream = stream_alloc(conn->net->charges);
+	if (!IS_ERR(stream))
+		conn->charged += STREAM_BYTES;
+	return stream;
+}
+
+/**
  * coll_conn_delete() - free a connection whose endpoint is closed or was never opened
  * @conn: the connection; in no list
  */
 void coll_conn_delete(struct coll_conn *conn)
 {
 	coll_uncharge(conn->net->charges, conn->charged);
-	if (conn->stream) {
-		kvfree(conn->stream->unexp_buf);
-		kvfree(conn->stream->grants.entry);
-	}
-	kfree(conn->stream);
-	kfree(conn);
+	if (conn->spare)
+		coll_uncharge(conn->net->charges, STREAM_BYTES);
+	stream_free_memory(conn->spare);
+	stream_free_memory(conn->stream);
+	kfree_sensitive(conn->handshake);
+	kmem_cache_free(conn_cache, conn);
 }
 
 /**

@@ -22,6 +22,16 @@ enum coll_conn_state {
 };
 
 /**
+ * struct coll_handshake - HELLOs of a connection that is not open yet
+ * @in: HELLO being received
+ * @out: HELLO being sent; in state PROVING on the accepting side: the HELLO that must come
+ */
+struct coll_handshake {
+	u8 in[COLL_HELLO_SIZE];
+	u8 out[COLL_HELLO_SIZE];
+};
+
+/**
  * struct coll_conn - one connection to a peer
  * @ep: its endpoint.  Its @ops are those of the handshake until the connection is open, then
  *	those of the link or of the lane that owns it; published with @runner [a]
@@ -38,15 +48,17 @@ enum coll_conn_state {
  * @peer: rank of the peer, once known
  * @events: bit (1 << enum coll_event) [a]
  * @created_ns: time at which it was made, ns
- * @buf: HELLO or control frame being received
- * @rx_len: bytes of @buf that have come
- * @hello: HELLO being sent; in state PROVING on the accepting side: the HELLO that must come
- * @hello_tx_left: bytes of @hello that have not been sent
- * @answer_built: true if @hello is the answer of the accepting side
+ * @handshake: its HELLOs; NULL: it is open
+ * @frame: control frame being received
+ * @rx_len: bytes of @frame, or of the HELLO, that have come
+ * @hello_tx_left: bytes of the HELLO that have not been sent
+ * @answer_built: true if the HELLO being sent is the answer of the accepting side
  * @tx_blocked: true if the transport accepts no more until it is writable
  * @tx_wanted: data connection: true if the engine has something to send [L]
  * @budget: data connection: bytes that may still be received in this round [L]
- * @stream: data connection: its engine stream [L]
+ * @stream: data connection: its engine stream; NULL: it was not used.  Set once, by its lane [a]
+ * @spare: data connection: memory for @stream, reserved by a thread that submits; NULL: none [a]
+ * @wanted: data connection: true if its stream is to be made [L]
  * @mailbox: data connection: the mailbox of its lane in the link
  * @down: data connection: true if nothing is received any more [a]
  * @tx_broken: data connection: true if nothing can be sent any more [L]
@@ -67,15 +79,17 @@ struct coll_conn {
 	u32 peer;
 	unsigned long events;
 	u64 created_ns;
-	u8 buf[COLL_HELLO_SIZE];
+	struct coll_handshake *handshake;
+	u8 frame[COLL_CONTROL_SIZE];
 	u32 rx_len;
-	u8 hello[COLL_HELLO_SIZE];
 	u32 hello_tx_left;
 	bool answer_built;
 	bool tx_blocked;
 	bool tx_wanted;
 	s64 budget;
 	struct coll_stream *stream;
+	struct coll_stream *spare;
+	bool wanted;
 	struct coll_mailbox *mailbox;
 	bool down;
 	bool tx_broken;
@@ -83,7 +97,12 @@ struct coll_conn {
 };
 
 /* conn.c */
+int coll_conn_setup(void);
+void coll_conn_cleanup(void);
 struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops);
+int coll_conn_reserve(struct coll_conn *conn);
+struct coll_stream *coll_conn_take_stream(struct coll_conn *conn);
+void coll_conn_end_handshake(struct coll_conn *conn);
 void coll_conn_finish(struct coll_conn *conn, unsigned long until);
 void coll_conn_delete(struct coll_conn *conn);
 void coll_conn_free(struct coll_conn *conn, bool reset);

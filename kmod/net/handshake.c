@@ -35,7 +35,7 @@ static int handshake_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 	struct coll_conn *conn = container_of(ep, struct coll_conn, ep);
 	u32 n = min_t(u32, len, COLL_HELLO_SIZE - conn->rx_len);
 
-	memcpy(conn->buf + conn->rx_len, ptr, n);
+	memcpy(conn->handshake->in + conn->rx_len, ptr, n);
 	conn->rx_len += n;
 	return n;
 }
@@ -72,7 +72,7 @@ static void conn_hello(struct coll_conn *conn, u8 stage)
 	memcpy(hello.name, net->id->group_name, sizeof(hello.name));
 	if (net->secured)
 		get_random_bytes(hello.nonce, sizeof(hello.nonce));
-	coll_wire_put_hello(conn->hello, &hello);
+	coll_wire_put_hello(conn->handshake->out, &hello);
 	conn->hello_tx_left = COLL_HELLO_SIZE;
 }
 
@@ -286,8 +286,9 @@ static int check_answer(struct coll_conn *conn, const struct coll_hello *hello)
 static int conn_send_hello(struct coll_conn *conn)
 {
 	while (conn->hello_tx_left) {
-		int n = conn->ep.transport->send(&conn->ep, conn->hello + COLL_HELLO_SIZE -
-						 conn->hello_tx_left, conn->hello_tx_left);
+		u32 left = conn->hello_tx_left;
+		int n = conn->ep.transport->send(&conn->ep, conn->handshake->out +
+						 COLL_HELLO_SIZE - left, left);
 
 		if (n < 0)
 			return n;
@@ -316,15 +317,16 @@ static int handshake_client(struct coll_conn *conn)
 	if (!err)
 		err = conn_receive_hello(conn);
 	if (!err)
-		err = coll_wire_get_hello(conn->buf, &hello);
+		err = coll_wire_get_hello(conn->handshake->in, &hello);
 	if (!err)
 		err = check_answer(conn, &hello);
 	if (err || !conn->net->secured)
 		return err;
-	err = coll_auth_check_answer(conn->net, conn->hello, conn->buf);
+	err = coll_auth_check_answer(conn->net, conn->handshake->out, conn->handshake->in);
 	if (err)
 		return err;
-	err = coll_auth_confirm(conn->net, conn->hello, conn->buf, conn->hello);
+	err = coll_auth_confirm(conn->net, conn->handshake->out, conn->handshake->in,
+				conn->handshake->out);
 	conn->hello_tx_left = COLL_HELLO_SIZE;
 	return err;
 }
@@ -332,7 +334,7 @@ static int handshake_client(struct coll_conn *conn)
 /* Tells the caller the errno, and nothing that its call does not contain. */
 static int conn_refuse(struct coll_conn *conn, int err)
 {
-	coll_wire_put_refusal(conn->hello, conn->buf, -err);
+	coll_wire_put_refusal(conn->handshake->out, conn->handshake->in, -err);
 	conn->hello_tx_left = COLL_HELLO_SIZE;
 	conn_send_hello(conn);
 	return err;
@@ -342,7 +344,7 @@ static int conn_refuse(struct coll_conn *conn, int err)
 static int conn_reply(struct coll_conn *conn)
 {
 	struct coll_hello hello;
-	int err = coll_wire_get_hello(conn->buf, &hello);
+	int err = coll_wire_get_hello(conn->handshake->in, &hello);
 
 	if (err == -EPROTO)
 		return err;
@@ -354,7 +356,8 @@ static int conn_reply(struct coll_conn *conn)
 		return conn_refuse(conn, err);
 	conn_hello(conn, COLL_HELLO_ANSWER);
 	conn->answer_built = true;
-	return conn->net->secured ? coll_auth_answer(conn->net, conn->buf, conn->hello) : 0;
+	return conn->net->secured ?
+	       coll_auth_answer(conn->net, conn->handshake->in, conn->handshake->out) : 0;
 }
 
 /* Accepting side: receive the call, then send the answer. */
@@ -368,9 +371,10 @@ static int handshake_server(struct coll_conn *conn)
 		err = conn_send_hello(conn);
 	if (err || !conn->net->secured)
 		return err;
-	/* @hello becomes the confirmation that must come. */
+	/* @out becomes the confirmation that must come. */
 	conn->rx_len = 0;
-	return coll_auth_confirm(conn->net, conn->buf, conn->hello, conn->hello);
+	return coll_auth_confirm(conn->net, conn->handshake->in, conn->handshake->out,
+				 conn->handshake->out);
 }
 
 /* Accepting side: receive the confirmation. */
@@ -378,7 +382,7 @@ static int receive_confirmation(struct coll_conn *conn)
 {
 	int err = conn_receive_hello(conn);
 
-	if (!err && memcmp(conn->buf, conn->hello, COLL_HELLO_SIZE))
+	if (!err && memcmp(conn->handshake->in, conn->handshake->out, COLL_HELLO_SIZE))
 		err = -EACCES;
 	return err ? err : claim_link_slot(conn);
 }
@@ -406,6 +410,7 @@ static int handshake_advance(struct coll_conn *conn)
 
 static int conn_admit(struct coll_conn *conn)
 {
+	coll_conn_end_handshake(conn);
 	conn->rx_len = 0;
 	conn->state = COLL_CONN_OPEN;
 	return coll_link_attach_conn(conn->link, conn);

@@ -15,6 +15,26 @@
 #include "net/net.h"
 #include "trace/recorder.h"
 
+/* As that of connections. */
+static struct kmem_cache *link_cache;
+
+/**
+ * coll_link_setup() - make the cache of links
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_link_setup(void)
+{
+	link_cache = KMEM_CACHE(coll_link, SLAB_ACCOUNT);
+	return link_cache ? 0 : -ENOMEM;
+}
+
+/** coll_link_cleanup() - undo coll_link_setup(); no link is left */
+void coll_link_cleanup(void)
+{
+	kmem_cache_destroy(link_cache);
+}
+
 /**
  * coll_link_get() - the link to a peer
  * @net: of the member
@@ -38,7 +58,7 @@ static void link_free_memory(struct coll_link *link)
 	kvfree(link->mailboxes);
 	coll_tx_ring_cleanup(&link->tx_ring);
 	coll_uncharge(net->charges, link->charged);
-	kfree(link);
+	kmem_cache_free(link_cache, link);
 }
 
 /* Return: a link that is not published; or -EDQUOT or -ENOMEM as a pointer. */
@@ -53,7 +73,7 @@ static struct coll_link *link_alloc(struct coll_net *net, u32 peer, u32 tx_ops)
 	if (err)
 		return ERR_PTR(err);
 	err = -ENOMEM;
-	link = kzalloc(sizeof(*link), GFP_KERNEL_ACCOUNT);
+	link = kmem_cache_zalloc(link_cache, GFP_KERNEL_ACCOUNT);
 	if (!link)
 		goto uncharge;
 	link->net = net;
@@ -64,10 +84,10 @@ static struct coll_link *link_alloc(struct coll_net *net, u32 peer, u32 tx_ops)
 	link->nmailboxes = net->id->nlanes;
 	err = coll_tx_ring_init(&link->tx_ring, net->charges, net->id->nlanes, tx_ops,
 				coll_query_space(net->id->nranks));
-	for (i = 0; !err && i < net->id->nlanes; i++)
-		err = coll_mailbox_init(&link->mailboxes[i], net->charges);
 	if (err)
 		goto free;
+	for (i = 0; i < net->id->nlanes; i++)
+		coll_mailbox_init(&link->mailboxes[i], net->charges);
 	link->peer = peer;
 	return link;
 
@@ -152,13 +172,14 @@ static bool link_begun(const struct coll_link *link)
  */
 int coll_link_begin(struct coll_link *link)
 {
-	const struct sockaddr_storage *addr = &link->net->peers[link->peer];
+	struct sockaddr_storage addr;
 	int err = 0;
 
+	coll_peer_addr_get(&link->net->peers[link->peer], &addr);
 	while (!err && !link_begun(link)) {
 		err = link->nr_connecting ?
-		      coll_conn_connect(link, COLL_CONN_DATA, link->nr_connecting - 1, addr) :
-		      coll_conn_connect(link, COLL_CONN_CONTROL, 0, addr);
+		      coll_conn_connect(link, COLL_CONN_DATA, link->nr_connecting - 1, &addr) :
+		      coll_conn_connect(link, COLL_CONN_CONTROL, 0, &addr);
 		if (!err)
 			WRITE_ONCE(link->nr_connecting, link->nr_connecting + 1);
 	}
@@ -177,17 +198,35 @@ int coll_link_begin(struct coll_link *link)
  */
 int coll_link_connect(struct coll_link *link)
 {
+	struct sockaddr_storage addr;
 	int err = 0;
 
+	coll_peer_addr_get(&link->net->peers[link->peer], &addr);
 	if (!link->nr_connecting && !link_begun(link))
-		err = coll_link_choose(link, &link->net->peers[link->peer]);
+		err = coll_link_choose(link, &addr);
 	if (!err)
 		err = coll_link_begin(link);
 	return err && coll_link_cannot(link, err) ? 0 : err;
 }
 
+/* Have memory for the streams of the connections that are open. */
+static int link_reserve(struct coll_link *link)
+{
+	struct coll_conn *conn;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; !err && i < link->net->id->nlanes; i++) {
+		/* Complete: pairs with coll_lane_attach(). */
+		conn = smp_load_acquire(&link->data[i]);
+		if (conn)
+			err = coll_conn_reserve(conn);
+	}
+	return err;
+}
+
 /**
- * coll_link_ensure() - make the link that an operation needs
+ * coll_link_ensure() - make the link that an operation needs, with memory for its payload
  * @net: of a member that is up
  * @peer: another rank
  *
@@ -203,7 +242,7 @@ int coll_link_ensure(struct coll_net *net, u32 peer)
 	int err;
 
 	if (link && link_begun(link))
-		return 0;
+		return link_reserve(link);
 	mutex_lock(&net->link_mutex);
 	err = coll_link_new(net, peer, false);
 	if (!err)

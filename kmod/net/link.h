@@ -105,6 +105,8 @@ struct coll_link {
 	list_for_each_entry_lockless(link, &(net)->link_list, node)
 
 /* link.c */
+int coll_link_setup(void);
+void coll_link_cleanup(void);
 int coll_link_new(struct coll_net *net, u32 peer, bool required);
 struct coll_link *coll_link_get(const struct coll_net *net, u32 peer);
 int coll_link_begin(struct coll_link *link);

@@ -172,12 +172,12 @@ static int link_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
 
 	if (conn->link->rx_paused)
 		return 0;
-	memcpy(conn->buf + conn->rx_len, ptr, n);
+	memcpy(conn->frame + conn->rx_len, ptr, n);
 	conn->rx_len += n;
 	if (conn->rx_len < COLL_CONTROL_SIZE)
 		return n;
 	conn->rx_len = 0;
-	err = coll_wire_get_control(conn->buf, &control, conn->net->id->incarnation);
+	err = coll_wire_get_control(conn->frame, &control, conn->net->id->incarnation);
 	if (!err)
 		err = link_receive_frame(conn->link, &control);
 	conn->link->rx_paused = READ_ONCE(conn->net->tx_low);

@@ -44,14 +44,11 @@ static int mailbox_resize(struct coll_mailbox *mailbox, u32 size)
  * @mailbox: zeroed
  * @charges: the memory is charged to
  *
- * Context: may sleep.
- * Return: 0, -EDQUOT or -ENOMEM; coll_mailbox_cleanup() may follow either.
  */
-int coll_mailbox_init(struct coll_mailbox *mailbox, struct coll_charges *charges)
+void coll_mailbox_init(struct coll_mailbox *mailbox, struct coll_charges *charges)
 {
 	spin_lock_init(&mailbox->lock);
 	mailbox->charges = charges;
-	return mailbox_resize(mailbox, COLL_MAILBOX_FIRST);
 }
 
 /**
@@ -165,7 +162,7 @@ int coll_mailbox_put(struct coll_mailbox *mailbox, const struct coll_control *co
 		return err;
 	if (mailbox->size >= COLL_MAILBOX_MOST)
 		return -EPROTO;
-	err = mailbox_resize(mailbox, 2 * mailbox->size);
+	err = mailbox_resize(mailbox, max(2 * mailbox->size, COLL_MAILBOX_FIRST));
 	return err ? err : mailbox_put(mailbox, control);
 }
 

@@ -13,8 +13,8 @@ struct coll_control;
 /* Buckets of a mailbox's hash of instances. */
 #define COLL_MAILBOX_HASH	32
 
-/* Grants that a mailbox has room for at first, and at most. */
-#define COLL_MAILBOX_FIRST	8
+/* Grants that a mailbox has room for after the first one, and at most. */
+#define COLL_MAILBOX_FIRST	8U
 #define COLL_MAILBOX_MOST	(2 * COLL_INFLIGHT)
 
 /**
@@ -31,7 +31,7 @@ struct coll_mailbox_grant {
  * struct coll_mailbox - flow control from the control runner to one data connection's lane
  *
  * It belongs to the link, because the control connection may be open before the data connection.
- * The control runner makes it larger when a peer grants many operations before the lane runs.
+ * The control runner makes it larger when a peer grants operations before the lane runs.
  *
  * @lock: protects the rest
  * @charges: of the member [c]
@@ -43,7 +43,7 @@ struct coll_mailbox_grant {
  * @has_blocked: true if it is to be taken
  * @ngrants: entries of @grants that are in use
  * @size: entries of @grants; changed by the control runner
- * @grants: one per instance, with the latest limit; taken from the end
+ * @grants: one per instance, with the latest limit; taken from the end.  NULL: none has come
  * @head: by the hash of the instance: index of the latest grant plus one; 0: none
  */
 struct coll_mailbox {
@@ -61,7 +61,7 @@ struct coll_mailbox {
 	u16 head[COLL_MAILBOX_HASH];
 };
 
-int coll_mailbox_init(struct coll_mailbox *mailbox, struct coll_charges *charges);
+void coll_mailbox_init(struct coll_mailbox *mailbox, struct coll_charges *charges);
 void coll_mailbox_cleanup(struct coll_mailbox *mailbox);
 
 /* Is there something to take? */

@@ -38,7 +38,6 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 	net->control = control;
 	net->ops = ops;
 	mutex_init(&net->link_mutex);
-	net->tx_ops = COLL_TX_OPS_FIRST;
 	INIT_LIST_HEAD(&net->handshakes);
 	INIT_LIST_HEAD(&net->new_conns);
 	INIT_LIST_HEAD(&net->link_list);
@@ -337,7 +336,7 @@ void coll_net_shrink(struct coll_net *net)
 		return;
 	spin_lock(&net->fail->lock);
 	/* Nothing is in flight then. */
-	if (net->resting)
+	if (net->resting && net->tx_ops > COLL_TX_OPS_FIRST)
 		WRITE_ONCE(net->tx_ops, COLL_TX_OPS_FIRST);
 	spin_unlock(&net->fail->lock);
 	/* What cannot be made smaller just now stays as it is. */
@@ -430,7 +429,7 @@ int coll_net_reserve(struct coll_net *net, u32 ops)
 	int err = 0;
 
 	mutex_lock(&net->link_mutex);
-	ops = roundup_pow_of_two(ops);
+	ops = max(roundup_pow_of_two(ops), COLL_TX_OPS_FIRST);
 	if (ops > net->tx_ops)
 		err = net_grow(net, ops);
 	if (!err)

@@ -10,6 +10,7 @@
 
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/in6.h>
 #include <linux/socket.h>
 
 #include <linux/collective.h>
@@ -61,6 +62,16 @@ struct coll_net_ops {
 };
 
 /**
+ * struct coll_peer_addr - what CONNECT keeps of an address
+ * @in6: IPv6; or of IPv4, at its beginning
+ * @offers: what is at COLLECTIVE_ADDR_OFFERS
+ */
+struct coll_peer_addr {
+	struct sockaddr_in6 in6;
+	u32 offers;
+};
+
+/**
  * struct coll_net - connections of a member
  * @id: of the member [c]
  * @fail: of the member [c]
@@ -88,8 +99,8 @@ struct coll_net_ops {
  * @link_mutex: one thread of the process connects links, or has their rings grow for its requests,
  *	at a time.  Its holder may wait for memory, so the control runner waits for it only in
  *	coll_net_fall_back(); taken after the member's mutex
- * @tx_ops: requests in flight for whose frames all links have space, a power of two; changed under
- *	@link_mutex and [l] [a]
+ * @tx_ops: requests in flight for whose frames all links have space, a power of two; 0: the member
+ *	has submitted nothing; changed under @link_mutex and [l] [a]
  * @links: by rank; NULL: none.  Set once, under [l] [a]; JOIN makes those to the neighbours
  * @link_list: the same as a list; links are added at its end under [l], and removed by the teardown
  *	only
@@ -99,6 +110,7 @@ struct coll_net_ops {
  * @peers: listening address by rank; set once, by CONNECT [a]
  * @resting: true if nothing is in flight and the member has stopped to tick: coll_net_resume();
  *	written under [l] [a]
+ * @unused: data connections without a stream [a]
  * @any_refused: true if coll_link.refused_mask of some link is not 0 [a]
  * @tx_pending: true if control frames are queued that the control runner has not seen [a]
  * @tx_low: true if the ring of some link may be low: coll_tx_ring_is_low() [a]
@@ -136,8 +148,9 @@ struct coll_net {
 	u32 nr_links;
 	u32 nr_required;
 	u32 nr_required_open;
-	struct sockaddr_storage *peers;
+	struct coll_peer_addr *peers;
 	bool resting;
+	atomic_t unused;
 	bool any_refused;
 	bool tx_pending;
 	bool tx_low;
@@ -159,6 +172,9 @@ static inline bool coll_net_wishes_local(const struct coll_net *net)
 {
 	return net->wish == COLLECTIVE_TRANSPORT_LOCAL || net->wish == COLLECTIVE_TRANSPORT_AUTO;
 }
+
+void coll_peer_addr_set(struct coll_peer_addr *peer, const struct sockaddr_storage *addr);
+void coll_peer_addr_get(const struct coll_peer_addr *peer, struct sockaddr_storage *addr);
 
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);

@@ -4,8 +4,11 @@
 #include "limits.h"
 #include "net/tx_ring.h"
 
-/* Bytes for frames that no request of this rank causes: answers to a peer, PING, LEAVE, ABORT. */
-#define COLL_TX_ANSWERS		1024
+/*
+ * Bytes for frames that no request of this rank causes: answers to a peer, PING, LEAVE, ABORT.  An
+ * idle ring of one lane has 1 KiB.
+ */
+#define COLL_TX_ANSWERS		896
 
 /*
  * Space that the control runner makes before it receives: a frame of a peer causes at most the two

@@ -4,8 +4,11 @@
 
 #include "net/tx_ring_env.h"
 
-/* Requests in flight for whose frames a new ring has space; a power of two. */
-#define COLL_TX_OPS_FIRST	4
+/*
+ * Requests in flight for whose frames the rings of a member have space once it has submitted
+ * something.
+ */
+#define COLL_TX_OPS_FIRST	4U
 
 /**
  * struct coll_tx_ring - control frames of a link that are to be sent
@@ -25,7 +28,8 @@
  * that answer a peer, or pass on what it has sent, have COLL_TX_ANSWERS bytes.  The control runner
  * receives no further frame while a ring is low, and makes it larger first.  So does a thread that
  * submits, because requests that fail at once leave their frames behind.  A frame without space
- * fails the group.  An idle link makes its ring small again.
+ * fails the group.  An idle link makes its ring small again.  Before the first request it has space
+ * for answers only.
  *
  * Frames of queries have the space beyond @reserved.  A busy link has @spare bytes of it; a link
  * that was idle gets it without sleeping.  Without space they are dropped.

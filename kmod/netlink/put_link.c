@@ -38,10 +38,14 @@ static int put_endpoint(struct sk_buff *skb, struct coll_conn *conn)
 	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_UNSENT_BYTES, info.unsent);
 }
 
-/* A data connection has a stream from the moment that the link names it. */
+/* NULL: the connection was not used. */
 static int put_stream(struct sk_buff *skb, const struct coll_stream *stream)
 {
-	u64 credit = READ_ONCE(stream->tx_credit) - READ_ONCE(stream->tx_eager);
+	static const struct coll_stream unused = { .tx_credit = COLL_CREDIT_FIRST };
+	u64 credit;
+
+	stream = stream ?: &unused;
+	credit = READ_ONCE(stream->tx_credit) - READ_ONCE(stream->tx_eager);
 
 	return nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_SENT,
 			    READ_ONCE(stream->tx_position)) ||
@@ -72,7 +76,7 @@ static int put_connection(struct sk_buff *skb, const struct coll_link *link,
 		return -EMSGSIZE;
 	if (conn->kind == COLL_CONN_DATA) {
 		if (nla_put_u32(skb, COLLECTIVE_A_CONNECTION_LANE, conn->lane) ||
-		    put_stream(skb, conn->stream))
+		    put_stream(skb, smp_load_acquire(&conn->stream)))	/* complete */
 			return -EMSGSIZE;
 	} else if (nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_SENT,
 				READ_ONCE(link->tx_ring.tail))) {

@@ -4,6 +4,7 @@
  * scratch memory is allocated, and links to the ranks that the schedule needs are ensured.
  * submit.c then gives the request its place among the others.
  */
+#include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -18,8 +19,8 @@
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/times.h"
-
 #include "trace/recorder.h"
+
 static u32 request_bytes(u32 nparts)
 {
 	return struct_size_t(struct coll_request, part, nparts);
@@ -242,7 +243,6 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 	return request;
 }
 
-/* Set the fields of this one operation. */
 /* Have memory for what is measured and recorded, without which the operation goes on. */
 static void request_reserve(struct coll_request *request)
 {
@@ -258,6 +258,7 @@ static void request_reserve(struct coll_request *request)
 		coll_copier_reserve(&reqs->lanes[i], volume);
 }
 
+/* Set the fields of this one operation. */
 static void request_prepare(struct coll_request *request)
 {
 	const struct collective_op *op = &request->op;
@@ -268,8 +269,8 @@ static void request_prepare(struct coll_request *request)
 	request->mismatch_peer = COLL_NO_RANK;
 	if (!READ_ONCE(request->reqs->times[op->opcode]))
 		coll_times_new(request->reqs, op->opcode);
-	request->submit_ns = ktime_get_ns();
 	request_reserve(request);
+	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET) {
 		request->deadline = (jiffies + timeout) | 1;
 		if (slow)
@@ -313,6 +314,25 @@ static int ensure_links_by_step(struct coll_requests *reqs, const struct coll_pl
 	return err;
 }
 
+/* A hash of the ranks that a request sends to or receives from; it may be that of other ranks. */
+static u64 request_peers(const struct coll_request *request)
+{
+	return ((unsigned long)request->plan.schedule + request->op.root) * GOLDEN_RATIO_64 +
+	       request->op.count;
+}
+
+/*
+ * Are there connections that were not used, and that the latest request did not use either?  If
+ * this is wrong, the lane allocates their memory.
+ */
+static bool links_may_be_unused(const struct coll_request *request)
+{
+	const struct coll_requests *reqs = request->reqs;
+
+	return atomic_read(&reqs->net->unused) &&
+	       READ_ONCE(reqs->ensured) != request_peers(request);
+}
+
 /* Ensure the links to all ranks that the request sends to or receives from. */
 static int request_links(struct coll_request *request)
 {
@@ -324,8 +344,11 @@ static int request_links(struct coll_request *request)
 	if (READ_ONCE(reqs->fail->state) != COLLECTIVE_STATE_UP)
 		return 0;
 	/* CONNECT makes the links to neighbours, and in a small group all links. */
-	if (!plan->schedule->ring && reqs->net->nr_required < reqs->id->nranks - 1)
+	if ((!plan->schedule->ring && reqs->net->nr_required < reqs->id->nranks - 1) ||
+	    links_may_be_unused(request))
 		err = ensure_links_by_step(reqs, plan);
+	if (!err)
+		WRITE_ONCE(reqs->ensured, request_peers(request));
 	request->links_ready = !err;
 	return err;
 }

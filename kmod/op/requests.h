@@ -97,6 +97,7 @@ struct coll_last_ops {
  * @inflight_list: requests in flight, in the order of their submission [l]
  * @by_instance: requests that have started, or start next, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
+ * @ensured: request_peers() of the latest request whose links are ready [a]
  * @inflight: number of requests in flight; written under [l] [a]
  * @expiry: work item that fails requests that are past their deadline
  * @expire_by: time at which @expiry runs; jiffies; 0: not queued [l]
@@ -119,12 +120,13 @@ struct coll_requests {
 	u64 last_submit_ns;
 	u64 last_id;
 	struct coll_request **table;
-	u32 nrequests;
 	u32 table_size;
+	u32 nrequests;
 	u32 nr_claimed;
 	struct list_head inflight_list;
 	struct hlist_head *by_instance;
 	struct list_head counted;
+	u64 ensured;
 	u32 inflight;
 	struct delayed_work expiry;
 	unsigned long expire_by;

@@ -109,7 +109,7 @@ struct coll_task_args {
 #define COLL_TASK_HASH		64
 
 /* Number of hash buckets of an unexpected buffer: see unexpected.c. */
-#define COLL_UNEXP_HASH		64
+#define COLL_UNEXP_HASH		32
 
 /**
  * coll_unexp_bytes() - size of an unexpected buffer
