@@ -24,10 +24,11 @@
 #define OTHER_USER	65534
 #define MIB		(1024 * 1024)
 
-/* A rank with the maximum number of peers and lanes: more than half of a MiB, less than one. */
+/* A rank with the maximum number of peers and lanes; a MiB is enough for some of them. */
 #define LARGE_RANKS	COLLECTIVE_RANKS_MAX
 #define LARGE_RANK	(LARGE_RANKS - 1)
 #define LARGE_LANES	COLLECTIVE_LANES_MAX
+#define LARGE_MOST	32
 
 FIXTURE(account) {
 	char before[32];
@@ -131,24 +132,44 @@ static void close_all(const int *fds, unsigned int n)
 		close(fds[n]);
 }
 
+/* Join until a JOIN is refused.  Return: the number of those that were not; 0: another error. */
+static unsigned int large_join_all(struct large *large)
+{
+	unsigned int n;
+	int err;
+
+	for (n = 0; n < LARGE_MOST; n++) {
+		err = large_join(&large[n]);
+		if (err)
+			return err == -EDQUOT ? n : 0;
+	}
+	return n;
+}
+
 static int join_is_limited(int limit)
 {
+	unsigned int i, n, fit = 0;
+	struct large large[LARGE_MOST];
 	struct sockaddr_storage addr;
-	struct large large, other;
-	unsigned int i;
+	long long bytes;
 
 	CHECK_EQ(0, limit_set(limit, 1));
 	for (i = 0; i < 20; i++) {
-		CHECK_EQ(0, large_join(&large));
-		CHECK(member_value(large.name, LARGE_RANK, "memory_bytes") > MIB / 2);
-		CHECK_EQ(-EDQUOT, large_join(&other));
-		/* Its memory is free: the file can be used again. */
-		CHECK_EQ(0, member_join(other.fd, other.name, other.id, 0, 1, &addr));
-		close(other.fd);
+		n = large_join_all(large);
+		CHECK(n && n < LARGE_MOST && (!fit || n == fit));
+		fit = n;
+		bytes = member_value(large[0].name, LARGE_RANK, "memory_bytes");
+		CHECK(n * bytes <= MIB && (n + 1) * bytes > MIB);
 		/* End by LEAVE or by close(), in turn. */
-		if (i % 2)
-			CHECK_EQ(0, member_leave(large.fd));
-		close(large.fd);
+		while (n--) {
+			if (i % 2)
+				CHECK_EQ(0, member_leave(large[n].fd));
+			close(large[n].fd);
+		}
+		/* The file of the one that was refused can be used again. */
+		CHECK_EQ(0, member_join(large[fit].fd, large[fit].name, large[fit].id, 0, 1,
+					&addr));
+		close(large[fit].fd);
 	}
 	return 0;
 }
@@ -160,15 +181,13 @@ TEST_F(account, join)
 
 static int privileged_joins(int limit)
 {
-	struct large large[2];
+	struct large large[LARGE_MOST];
 	unsigned int i;
 
 	CHECK_EQ(0, limit_set(limit, 1));
-	for (i = 0; i < 2; i++) {
-		CHECK_EQ(0, large_join(&large[i]));
-		CHECK(member_value(large[i].name, LARGE_RANK, "memory_bytes") > MIB / 2);
-	}
-	for (i = 0; i < 2; i++)
+	CHECK_EQ(LARGE_MOST, large_join_all(large));
+	CHECK(LARGE_MOST * member_value(large[0].name, LARGE_RANK, "memory_bytes") > MIB);
+	for (i = 0; i < LARGE_MOST; i++)
 		close(large[i].fd);
 	return 0;
 }
@@ -263,18 +282,21 @@ static bool refused_once(const struct large *large)
 	return member_value(large->name, LARGE_RANK, "refused_connections") == 1;
 }
 
+/* More than there is memory for. */
+#define LARGE_CALLS	256
+
 /* Peers are accepted while there is memory, and as many after it was freed. */
 static int links_are_limited(int limit)
 {
 	unsigned int n, last = 0, i;
 	struct large large;
-	int fds[64];
+	int fds[LARGE_CALLS];
 
 	CHECK_EQ(0, limit_set(limit, 1));
 	for (i = 0; i < 3; i++) {
 		CHECK_EQ(0, large_join(&large));
-		n = large_call(&large, fds, 64);
-		CHECK(n >= 3 && n < 64);
+		n = large_call(&large, fds, LARGE_CALLS);
+		CHECK(n >= 3 && n < LARGE_CALLS);
 		CHECK(member_value(large.name, LARGE_RANK, "memory_bytes") <= MIB);
 		/*
 		 * A connection is refused if there is no memory for its link, which is counted
@@ -417,7 +439,8 @@ static bool cgroup_below(long long kib)
 /* Memory of a CPU that is charged to a cgroup in advance; KiB. */
 #define CGROUP_STOCK	256
 
-/* Least memory of a link of 8 lanes; KiB. */
+/* Least memory of such a rank, and of a link of it; KiB. */
+#define LARGE_KIB	128
 #define LARGE_LINK	16
 
 struct cgroup_shared {
@@ -457,7 +480,7 @@ TEST_F(account, cgroup)
 		_exit(cgroup_member(shared));
 	ASSERT_TRUE(flag_wait(&shared->flags, 0, 1, 60000));
 	joined = cgroup_kib();
-	EXPECT_LE(512, joined - before);
+	EXPECT_LE(LARGE_KIB, joined - before);
 	/* From another cgroup: work items allocate the links. */
 	n = large_call(&shared->large, fds, ARRAY_SIZE(fds));
 	EXPECT_EQ(ARRAY_SIZE(fds), n);

@@ -17,24 +17,26 @@
 #include "kselftest_harness.h"
 #include "lib/machine.h"
 
-#define RANKS		16
-
-/* Groups: CROWD in the environment, or so many. */
+/* Groups of 16 ranks: CROWD in the environment, or so many. */
 #define GROUPS		40
 #define GROUPS_MAX	300
+#define GROUPS_OF_MANY	4
 
-/* Peers of a rank in the rounds of matching, 1, 2, 4 and 8 away on both sides. */
+#define RANKS		16
+#define RANKS_MAX	64
+
+/* Peers of one of 16 ranks in the rounds of matching, 1, 2, 4 and 8 away on both sides. */
 #define LINKS		7
 
-/* Most KiB of a member without its connections, and of an end of a connection. */
+/* Most KiB of a member with its local connections, and of an end of a connection by TCP. */
 #define MEMBER_KIB	64
-#define END_KIB		16
 #define TCP_END_KIB	64
 
 #define IDLE_MS		5000
 
 struct crowd {
-	unsigned int ngroups, n;
+	unsigned int ngroups, ranks, n;
+	char name[33];
 	int fd[GROUPS_MAX * RANKS];
 };
 
@@ -46,25 +48,24 @@ static long available_kib(void)
 /* Add a group whose ranks are all up. */
 static int crowd_add(struct crowd *crowd)
 {
-	struct sockaddr_storage addr[RANKS];
-	char name[33];
+	struct sockaddr_storage addr[RANKS_MAX];
 	__u64 id;
 
-	group_unique(name, sizeof(name), &id);
-	CHECK_EQ(0, members_make(crowd->fd + crowd->n, addr, RANKS, name, id));
-	crowd->n += RANKS;
+	group_unique(crowd->name, sizeof(crowd->name), &id);
+	CHECK_EQ(0, members_make(crowd->fd + crowd->n, addr, crowd->ranks, crowd->name, id));
+	crowd->n += crowd->ranks;
 	return 0;
 }
 
-static int crowd_barrier(const int *fd)
+static int crowd_barrier(const int *fd, unsigned int ranks)
 {
 	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
-	__u64 request[RANKS];
+	__u64 request[RANKS_MAX];
 	unsigned int i;
 
-	for (i = 0; i < RANKS; i++)
+	for (i = 0; i < ranks; i++)
 		CHECK_EQ(0, member_start(fd[i], &op, &request[i]));
-	for (i = 0; i < RANKS; i++)
+	for (i = 0; i < ranks; i++)
 		CHECK_EQ(0, member_wait(fd[i], request[i], 0));
 	return 0;
 }
@@ -75,15 +76,19 @@ FIXTURE(crowd) {
 
 FIXTURE_VARIANT(crowd) {
 	const char *transport;
-	unsigned int end_kib;
+	unsigned int ranks, most_kib;
 };
 
 FIXTURE_VARIANT_ADD(crowd, local) {
-	.transport = "local", .end_kib = END_KIB
+	.transport = "local", .ranks = RANKS, .most_kib = MEMBER_KIB
+};
+
+FIXTURE_VARIANT_ADD(crowd, local_many) {
+	.transport = "local", .ranks = RANKS_MAX, .most_kib = MEMBER_KIB
 };
 
 FIXTURE_VARIANT_ADD(crowd, tcp) {
-	.transport = "tcp", .end_kib = TCP_END_KIB
+	.transport = "tcp", .ranks = RANKS, .most_kib = MEMBER_KIB + 2 * LINKS * TCP_END_KIB
 };
 
 FIXTURE_SETUP(crowd)
@@ -93,6 +98,9 @@ FIXTURE_SETUP(crowd)
 
 	setenv("COLL_TRANSPORT", variant->transport, 1);
 	self->crowd.ngroups = n < GROUPS_MAX ? n : GROUPS_MAX;
+	self->crowd.ranks = variant->ranks;
+	if (variant->ranks > RANKS)
+		self->crowd.ngroups = GROUPS_OF_MANY;
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	/* What is allocated once is no part of the measurement. */
 	ASSERT_EQ(0, crowd_add(&self->crowd));
@@ -109,36 +117,38 @@ FIXTURE_TEARDOWN(crowd)
 TEST_F_TIMEOUT(crowd, idle, 300)
 {
 	long before = available_kib(), unmap = munmap_ns(), kib, busy, then;
-	const unsigned int most = MEMBER_KIB + 2 * LINKS * variant->end_kib;
 	long listening = tcp_sockets_in(TCP_STATE_LISTEN);
 	struct crowd *crowd = &self->crowd;
 	bool local = !strcmp(variant->transport, "local");
 	unsigned int i;
+	long charged;
 
 	for (i = 1; i < crowd->ngroups; i++)
 		ASSERT_EQ(0, crowd_add(crowd));
 	/* Members tick twice more, and those of local groups close their listeners. */
 	sleep_ms(3000);
-	kib = (before - available_kib()) / (long)(crowd->n - RANKS);
+	kib = (before - available_kib()) / (long)(crowd->n - crowd->ranks);
 	then = munmap_ns();
 	busy = machine_busy_ms();
 	sleep_ms(IDLE_MS);
 	busy = machine_busy_ms() - busy;
-	printf("# %u groups of %u ranks: %ld KiB a member, %ld listeners\n", crowd->ngroups, RANKS,
-	       kib, tcp_sockets_in(TCP_STATE_LISTEN));
+	charged = member_value(crowd->name, crowd->ranks - 1, "memory_bytes");
+	printf("# %u groups of %u ranks: %ld KiB a member, %ld bytes charged, %ld listeners\n",
+	       crowd->ngroups, crowd->ranks, kib, charged, tcp_sockets_in(TCP_STATE_LISTEN));
 	printf("# munmap %ld ns (%ld before), CPU %ld ms in %u ms\n", then, unmap, busy, IDLE_MS);
 	fflush(stdout);
 	if (!slow_machine()) {
-		EXPECT_LE(kib, (long)most);
+		EXPECT_LE(kib, (long)variant->most_kib);
 		EXPECT_LE(then, 2 * unmap + 5000);
 	}
 	if (local) {
+		EXPECT_LE(charged, MEMBER_KIB * 1024);
 		EXPECT_LE(tcp_sockets_in(TCP_STATE_LISTEN), listening);
 		if (!slow_machine())
 			EXPECT_LE(busy, IDLE_MS / 20);
 	}
-	EXPECT_EQ(0, crowd_barrier(crowd->fd));
-	EXPECT_EQ(0, crowd_barrier(crowd->fd + crowd->n - RANKS));
+	EXPECT_EQ(0, crowd_barrier(crowd->fd, crowd->ranks));
+	EXPECT_EQ(0, crowd_barrier(crowd->fd + crowd->n - crowd->ranks, crowd->ranks));
 }
 
 TEST_HARNESS_MAIN
