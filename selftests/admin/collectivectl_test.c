@@ -166,7 +166,7 @@ TEST(completion)
 	EXPECT_TRUE(printed("group member lane link request buffer record time rank show ") &&
 		    printed(" monitor why top metrics cancel abort feature check help\n"));
 	snprintf(words, sizeof(words), "%.1000s", output);
-	while ((word = strtok_r(rest, " \n", &rest))) {
+	while ((word = strtok_r(rest, "\n ", &rest))) {
 		EXPECT_EQ(0, run("grep -- \"'%s:\" %s/_collectivectl", word, COMPLETIONS));
 		EXPECT_EQ(0, run("collectivectl help | grep -w %s", word));
 	}
@@ -318,7 +318,7 @@ TEST_F(two_ranks, metrics)
 	EXPECT_EQ(0, run("grep '^collective_link_open{group=\"%s\",rank=\"0\",peer=\"1\"} 1$' %s",
 			 self->name, "/tmp/collective.prom"));
 	EXPECT_EQ(2, run("collectivectl metrics /nowhere/file 2>&1"));
-	/* The name of the new file cannot be guessed, and a link of another user is not followed. */
+	/* The name of the new file cannot be guessed, so a link is not followed. */
 	EXPECT_EQ(0, run("cd /tmp && rm -rf prom && mkdir prom && cd prom && echo kept >v && %s",
 			 "sh -c 'ln -s v file.$$; exec collectivectl metrics file'"));
 	EXPECT_EQ(0, run("cat /tmp/prom/v && stat -c '%%A' /tmp/prom/file"));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queries: a rank asks all ranks of its group.  Ranks that are stopped, late, dead or not connected;
- * a rank that closes while it asks.
+ * Queries: a rank asks all ranks of its group.  Ranks that are stopped, late, dead or not
+ * connected; a rank that closes while it asks.
  */
 #include <errno.h>
 #include <fcntl.h>
