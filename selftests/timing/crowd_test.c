@@ -20,7 +20,7 @@
 /* Groups of 16 ranks: CROWD in the environment, or so many. */
 #define GROUPS		40
 #define GROUPS_MAX	300
-#define GROUPS_OF_MANY	4
+#define GROUPS_OF_MANY	12
 
 #define RANKS		16
 #define RANKS_MAX	64
@@ -31,6 +31,9 @@
 /* Most KiB of a member with its local connections, and of an end of a connection by TCP. */
 #define MEMBER_KIB	64
 #define TCP_END_KIB	64
+
+/* What MemAvailable varies by: free lists of the CPUs, slabs that are not full, other processes. */
+#define NOISE_KIB	2048
 
 #define IDLE_MS		5000
 
@@ -100,7 +103,7 @@ FIXTURE_SETUP(crowd)
 	self->crowd.ngroups = n < GROUPS_MAX ? n : GROUPS_MAX;
 	self->crowd.ranks = variant->ranks;
 	if (variant->ranks > RANKS)
-		self->crowd.ngroups = GROUPS_OF_MANY;
+		self->crowd.ngroups = slow_machine() ? 4 : GROUPS_OF_MANY;
 	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &limit));
 	/* What is allocated once is no part of the measurement. */
 	ASSERT_EQ(0, crowd_add(&self->crowd));
@@ -116,7 +119,7 @@ FIXTURE_TEARDOWN(crowd)
 
 TEST_F_TIMEOUT(crowd, idle, 300)
 {
-	long before = available_kib(), unmap = munmap_ns(), kib, busy, then;
+	long before = available_kib(), unmap = munmap_ns(), gone, members, busy, then;
 	long listening = tcp_sockets_in(TCP_STATE_LISTEN);
 	struct crowd *crowd = &self->crowd;
 	bool local = !strcmp(variant->transport, "local");
@@ -127,18 +130,19 @@ TEST_F_TIMEOUT(crowd, idle, 300)
 		ASSERT_EQ(0, crowd_add(crowd));
 	/* Members tick twice more, and those of local groups close their listeners. */
 	sleep_ms(3000);
-	kib = (before - available_kib()) / (long)(crowd->n - crowd->ranks);
+	gone = before - available_kib();
+	members = crowd->n - crowd->ranks;
 	then = munmap_ns();
 	busy = machine_busy_ms();
 	sleep_ms(IDLE_MS);
 	busy = machine_busy_ms() - busy;
 	charged = member_value(crowd->name, crowd->ranks - 1, "memory_bytes");
 	printf("# %u groups of %u ranks: %ld KiB a member, %ld bytes charged, %ld listeners\n",
-	       crowd->ngroups, crowd->ranks, kib, charged, tcp_sockets_in(TCP_STATE_LISTEN));
+	       crowd->ngroups, crowd->ranks, gone / members, charged, tcp_sockets_in(TCP_STATE_LISTEN));
 	printf("# munmap %ld ns (%ld before), CPU %ld ms in %u ms\n", then, unmap, busy, IDLE_MS);
 	fflush(stdout);
 	if (!slow_machine()) {
-		EXPECT_LE(kib, (long)variant->most_kib);
+		EXPECT_LE(gone, members * (long)variant->most_kib + NOISE_KIB);
 		EXPECT_LE(then, 2 * unmap + 5000);
 	}
 	if (local) {
