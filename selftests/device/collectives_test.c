@@ -356,7 +356,7 @@ static int rank_counters(struct rank *r)
 {
 	const struct count_case *c = r->arg;
 	const size_t size = reference_types[c->call.type].size, bytes = c->call.count * size;
-	/* By RDMA frames with less than 16 KiB of payload are copied; what is forwarded may be in such. */
+	/* By RDMA frames below 16 KiB are copied, and what is forwarded may be in such. */
 	const bool in_part = transport_choice(NULL) == COLLECTIVE_TRANSPORT_RDMA && bytes > EAGER;
 	const unsigned int rounds = 3;
 	const long long sent = reads_memory(r, c) ? 0 : rounds * payload(r, c);

@@ -234,7 +234,8 @@ TEST_F_TIMEOUT(rank, hello, 100)
 		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 8, .credits = 8 },
 		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 1 },
 		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 8, .reads = 1 },
-		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 8, .bulk = 1, .reads = 2 },
+		{ .magic = COLL_RDMA_MAGIC, .slot_bytes = 512, .credits = 8, .bulk = 1,
+		  .reads = 2 },
 	};
 	unsigned int i;
 

@@ -138,7 +138,8 @@ TEST_F_TIMEOUT(crowd, idle, 300)
 	busy = machine_busy_ms() - busy;
 	charged = member_value(crowd->name, crowd->ranks - 1, "memory_bytes");
 	printf("# %u groups of %u ranks: %ld KiB a member, %ld bytes charged, %ld listeners\n",
-	       crowd->ngroups, crowd->ranks, gone / members, charged, tcp_sockets_in(TCP_STATE_LISTEN));
+	       crowd->ngroups, crowd->ranks, gone / members, charged,
+	       tcp_sockets_in(TCP_STATE_LISTEN));
 	printf("# munmap %ld ns (%ld before), CPU %ld ms in %u ms\n", then, unmap, busy, IDLE_MS);
 	fflush(stdout);
 	if (!slow_machine()) {

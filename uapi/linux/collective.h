@@ -148,9 +148,10 @@ enum collective_reduction {
  *   fails with EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names
  *   both ranks (COLLECTIVE_REASON_PROTOCOL).
  * - AUTO: LOCAL where the other rank is found.  Elsewhere RDMA if both ranks offer it, as their
- *   addresses say (COLLECTIVE_ADDR_OFFERS), and if their devices connect within 5 s, or within half
- *   of the time of CONNECT if that is less.  TCP otherwise.  A rank that has chosen AUTO offers RDMA
- *   if collective_rdma.ko is loaded when it joins and an RDMA device, no iWARP one, has its address.
+ *   addresses say (COLLECTIVE_ADDR_OFFERS), and if their devices connect within 5 s, or within
+ *   half of the time of CONNECT if that is less.  TCP otherwise.  A rank that has chosen AUTO
+ *   offers RDMA if collective_rdma.ko is loaded when it joins and an RDMA device, no iWARP one,
+ *   has its address.
  */
 enum collective_transport {
 	COLLECTIVE_TRANSPORT_TCP,

@@ -239,6 +239,7 @@ enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn)
  */
 int coll_rdma_conn_error(const struct coll_rdma_conn *conn)
 {
+	/* Pairs with coll_rdma_conn_end(). */
 	return smp_load_acquire(&conn->error);
 }
 
