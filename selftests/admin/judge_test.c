@@ -86,6 +86,21 @@ TEST_F(answers, one_query)
 	EXPECT_EQ(1, state->culprit);
 }
 
+/* An operation that was young when a kept answer was made may be over. */
+TEST_F(answers, kept)
+{
+	struct coll_admin_answer kept = answer_of(0, 18, 17, 60);
+	struct state *state = self->state;
+
+	kept.age_ns = 950000000;
+	judge_query_begin(state);
+	judge_take(&kept, state);
+	take(state, 1, 17, IDLE, 0);
+	take(state, 2, 18, 17, 60);
+	EXPECT_TRUE(judge_query_end(state));
+	EXPECT_EQ(VERDICT_OK, judge(state));
+}
+
 /* Rank 0 waited when the first query came; when the second one came, its operation was over. */
 TEST_F(answers, over_meanwhile)
 {

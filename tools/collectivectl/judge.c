@@ -85,7 +85,8 @@ static void find_oldest(struct state *state)
 
 	for (i = 0; i < state->size; i++) {
 		const struct coll_admin_answer *answer = &state->answer[i];
-		uint64_t age_ms = answer->oldest.age_ms + answer->age_ns / 1000000;
+		/* As the answer has it: since then the operation may have ended. */
+		uint64_t age_ms = answer->oldest.age_ms;
 
 		if (answer->answered && answer->oldest.instance != COLL_ADMIN_NO_INSTANCE &&
 		    (!state->oldest || age_ms > state->oldest_ms)) {

@@ -386,7 +386,8 @@ static int write_file(const char *path)
 	FILE *file = create_file(path, &temporary);
 
 	print_all(file);
-	if (fclose(file) || rename(temporary, path)) {
+	/* fclose() does not tell of a flush that has failed before. */
+	if (ferror(file) | fclose(file) || rename(temporary, path)) {
 		warn("%s", path);
 		unlink(temporary);
 		free(temporary);

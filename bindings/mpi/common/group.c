@@ -39,6 +39,7 @@ void cm_group_init(struct cm_group *group, int rank, int size)
 {
 	*group = (struct cm_group){ .state = CM_GROUP_NEW, .rank = rank, .size = size };
 	pthread_mutex_init(&group->lock, NULL);
+	pthread_rwlock_init(&group->looks, NULL);
 }
 
 void cm_group_leave(struct cm_group *group)
@@ -54,6 +55,7 @@ void cm_group_leave(struct cm_group *group)
 void cm_group_destroy(struct cm_group *group)
 {
 	cm_group_leave(group);
+	pthread_rwlock_destroy(&group->looks);
 	pthread_mutex_destroy(&group->lock);
 }
 
@@ -244,7 +246,11 @@ void cm_group_failed(struct cm_group *group, int err, const char *function, bool
 		 err == -EDQUOT ? " (see ulimit -l)" : "");
 unlock:
 	pthread_mutex_unlock(&group->lock);
+	if (!left)
+		return;
+	pthread_rwlock_wrlock(&group->looks);
 	coll_finalize(left);
+	pthread_rwlock_unlock(&group->looks);
 }
 
 void cm_group_text(struct cm_group *group, char *text, size_t size)

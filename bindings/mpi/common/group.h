@@ -75,6 +75,8 @@ struct cm_peers {
  * @queues: nonblocking and persistent tasks, by form
  * @error_code: code of MPI that stands for failures of this group; 0: none yet
  * @lock: protects @comm against cm_group_failed(), and @text
+ * @looks: held to read while a request of @comm is looked at, and to write while @comm is ended:
+ *	threads look at the requests of all groups.  Taken after all other locks
  * @text: why the latest operation failed
  */
 struct cm_group {
@@ -96,6 +98,7 @@ struct cm_group {
 	struct cm_queue queues[CM_FORM_COUNT];
 	int error_code;
 	pthread_mutex_t lock;
+	pthread_rwlock_t looks;
 	char text[CM_TEXT_SIZE];
 };
 

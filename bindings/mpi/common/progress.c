@@ -189,7 +189,9 @@ static int take_active(struct cm_completion *completions)
 	last = progress.active.first ? progress.active.last : NULL;
 	for (looks = 0, task = NULL; looks < BATCH && task != last; looks++) {
 		task = cm_list_take(&progress.active);
+		pthread_rwlock_rdlock(&task->group->looks);
 		err = coll_test(task->request, &done);
+		pthread_rwlock_unlock(&task->group->looks);
 		if (done)
 			completions[n++] = (struct cm_completion){ task, err };
 		else
@@ -232,7 +234,9 @@ static bool request_complete(struct cm_task *task, unsigned int ms)
 {
 	int index, err;
 
+	pthread_rwlock_rdlock(&task->group->looks);
 	err = coll_wait_any(&task->request, 1, &index, ms);
+	pthread_rwlock_unlock(&task->group->looks);
 	if (index < 0 && err == -EINPROGRESS)
 		return false;
 	task->request = NULL;
