@@ -78,7 +78,8 @@ static void policies_new(struct coll_lane *lane)
 
 	if (coll_charge(charges, sizeof(*policies)))
 		return;
-	policies = kzalloc(sizeof(*policies), GFP_KERNEL_ACCOUNT);
+	policies = kzalloc(sizeof(*policies),
+			   GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 	/* Publishes the zeroed policies, unless another thread was first. */
 	if (policies && !cmpxchg(&lane->nt_policies, NULL, policies))
 		return;

@@ -65,6 +65,8 @@ static int conn_make_stream(struct coll_lane *lane, struct coll_conn *conn)
 	stream->lease = coll_lane_lease(conn);
 	/* Publishes the stream. */
 	smp_store_release(&conn->stream, stream);
+	/* @stream before @spare: pairs with coll_conn_reserve(). */
+	coll_conn_drop_spare(conn);
 	atomic_dec(&lane->net->unused);
 	return 0;
 }

@@ -115,6 +115,22 @@ static struct coll_stream *stream_alloc(struct coll_charges *charges)
 }
 
 /**
+ * coll_conn_drop_spare() - the stream has been made: give back memory reserved for it meanwhile
+ * @conn: the connection
+ *
+ * Context: any that may sleep.
+ */
+void coll_conn_drop_spare(struct coll_conn *conn)
+{
+	struct coll_stream *spare = xchg(&conn->spare, NULL);
+
+	if (!spare)
+		return;
+	stream_free_memory(spare);
+	coll_uncharge(conn->net->charges, STREAM_BYTES);
+}
+
+/**
  * coll_conn_reserve() - have memory for the stream of a data connection
  * @conn: the connection, which is open; perhaps it has a stream, or such memory
  *
@@ -131,8 +147,12 @@ int coll_conn_reserve(struct coll_conn *conn)
 	if (IS_ERR(stream))
 		return PTR_ERR(stream);
 	/* Another thread may have been first. */
-	if (!cmpxchg(&conn->spare, NULL, stream))
+	if (!cmpxchg(&conn->spare, NULL, stream)) {
+		/* @spare before @stream: pairs with conn_make_stream(). */
+		if (READ_ONCE(conn->stream))
+			coll_conn_drop_spare(conn);
 		return 0;
+	}
 	stream_free_memory(stream);
 	coll_uncharge(conn->net->charges, STREAM_BYTES);
 	return 0;

@@ -101,6 +101,7 @@ int coll_conn_setup(void);
 void coll_conn_cleanup(void);
 struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops);
 int coll_conn_reserve(struct coll_conn *conn);
+void coll_conn_drop_spare(struct coll_conn *conn);
 struct coll_stream *coll_conn_take_stream(struct coll_conn *conn);
 void coll_conn_end_handshake(struct coll_conn *conn);
 void coll_conn_finish(struct coll_conn *conn, unsigned long until);

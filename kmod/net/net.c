@@ -328,8 +328,8 @@ bool coll_net_has_leases(const struct coll_net *net)
  */
 void coll_net_shrink(struct coll_net *net)
 {
-	u32 bytes = coll_tx_ring_bytes(net->id->nlanes, COLL_TX_OPS_FIRST);
 	struct coll_link *link;
+	u32 bytes;
 
 	/* A thread that submits has it: the member will rest another time. */
 	if (!mutex_trylock(&net->link_mutex))
@@ -340,7 +340,8 @@ void coll_net_shrink(struct coll_net *net)
 		WRITE_ONCE(net->tx_ops, COLL_TX_OPS_FIRST);
 	spin_unlock(&net->fail->lock);
 	/* What cannot be made smaller just now stays as it is. */
-	if (net->tx_ops == COLL_TX_OPS_FIRST)
+	bytes = coll_tx_ring_bytes(net->id->nlanes, min(net->tx_ops, COLL_TX_OPS_FIRST));
+	if (net->tx_ops <= COLL_TX_OPS_FIRST)
 		coll_for_each_link(link, net)
 			coll_tx_ring_shrink(&link->tx_ring, bytes);
 	mutex_unlock(&net->link_mutex);

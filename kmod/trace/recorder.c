@@ -44,7 +44,8 @@
  * @present: true if the rank is a member now
  * @submitted: number of operations that were submitted
  * @completed: number of operations that are complete
- * @total: number of records so far; the latest @size of them are kept
+ * @total: number of records so far; the latest @size of them from @first on are kept
+ * @first: number of the oldest record that was kept when the ring grew
  * @last: record of the operation that was submitted last, which may not be in @record any more;
  *	@last.ns is 0 if there was none
  * @size: entries of @record, a power of two; written under the lock [a]
@@ -60,6 +61,7 @@ struct coll_recording {
 	u64 submitted;
 	u64 completed;
 	u64 total;
+	u64 first;
 	struct coll_record last;
 	u32 size;
 	struct coll_record *record;
@@ -98,6 +100,14 @@ static struct dentry *recorder_root;
 /*
  * Recording
  */
+
+/* The number of the oldest record that is kept. */
+static u64 record_oldest(const struct coll_recording *recording)
+{
+	u64 kept = min_t(u64, recording->total, recording->size);
+
+	return max(recording->first, recording->total - kept);
+}
 
 /* The place of a record in the ring; it may have been replaced by a later one. */
 static struct coll_record *record_of(const struct coll_recording *recording, u64 number)
@@ -317,7 +327,7 @@ static size_t records_bytes(u32 size)
 
 static u64 view_kept(const struct recorder_view *view)
 {
-	return min_t(u64, view->recording.total, view->recording.size);
+	return view->recording.total - record_oldest(&view->recording);
 }
 
 static void show_head(struct seq_file *seq, const struct recorder_view *view)
@@ -447,8 +457,7 @@ bool coll_recorder_get(struct coll_recorder *recorder, u64 *number, struct coll_
 	bool found;
 
 	spin_lock(&recorder->lock);
-	if (recording->total > recording->size)
-		*number = max(*number, recording->total - recording->size);
+	*number = max(*number, record_oldest(recording));
 	found = *number < recording->total;
 	if (found)
 		*record = *record_of(recording, *number);
@@ -475,8 +484,9 @@ static struct coll_record *records_replace(struct coll_recording *recording,
 					   struct coll_record *record, u32 size)
 {
 	struct coll_recording old = *recording;
-	u64 i = old.total - min_t(u64, old.total, old.size);
+	u64 i = record_oldest(&old);
 
+	recording->first = i;
 	recording->record = record;
 	WRITE_ONCE(recording->size, size);
 	for (; i < old.total; i++)
@@ -494,7 +504,8 @@ static int recorder_resize(struct coll_recorder *recorder, struct coll_charges *
 
 	if (err)
 		return err;
-	record = kvzalloc(records_bytes(size), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	record = kvzalloc(records_bytes(size),
+			  GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL);
 	if (!record) {
 		coll_uncharge(charges, records_bytes(size));
 		return -ENOMEM;
