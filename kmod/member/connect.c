@@ -95,7 +95,7 @@ static int connect_links(struct coll_member *member)
 		if (err)
 			break;
 	}
-	mutex_unlock(&member->net.link_mutex);
+	coll_net_unlock_links(&member->net);
 	return err;
 }
 

@@ -176,6 +176,25 @@ bool coll_link_cannot(struct coll_link *link, int err)
 	return true;
 }
 
+/* Has the peer dropped none of the connections that have stood? */
+static bool link_still_stands(struct coll_link *link)
+{
+	struct coll_conn *conn;
+	int err;
+
+	/* At most COLL_HALF_OPEN_MAX and those that this rank has made. */
+	list_for_each_entry(conn, &link->net->handshakes, node) {
+		if (!conn->outgoing || conn->link != link)
+			continue;
+		err = conn->ep.transport->status(&conn->ep);
+		if (err) {
+			coll_link_cannot(link, err);
+			return false;
+		}
+	}
+	return true;
+}
+
 /**
  * coll_conn_may_begin() - may the handshake on a connection that this rank makes begin?
  * @conn: the connection
@@ -203,7 +222,8 @@ bool coll_conn_may_begin(struct coll_conn *conn, u64 now)
 		coll_link_cannot(link, err == -ENOMEM || err == -EDQUOT ? -ENOBUFS : err);
 		return false;
 	}
-	if (READ_ONCE(link->try_error) || link->nr_standing < 1 + link->net->id->nlanes)
+	if (READ_ONCE(link->try_error) || link->nr_standing < 1 + link->net->id->nlanes ||
+	    !link_still_stands(link))
 		return false;
 	WRITE_ONCE(link->tries, false);
 	/* For those that were looked at before. */
@@ -254,7 +274,8 @@ void coll_net_fall_back(struct coll_net *net)
 	u32 begun;
 	int err;
 
-	if (!READ_ONCE(net->falls_back))
+	/* The holder may wait for memory; it kicks this runner: coll_net_unlock_links(). */
+	if (!READ_ONCE(net->falls_back) || !mutex_trylock(&net->link_mutex))
 		return;
 	WRITE_ONCE(net->falls_back, false);
 	/* Before the links are looked at: what fails later sets it again. */
@@ -262,14 +283,30 @@ void coll_net_fall_back(struct coll_net *net)
 	coll_for_each_link(link, net) {
 		if (!READ_ONCE(link->try_error))
 			continue;
-		mutex_lock(&net->link_mutex);
 		err = link_take_tcp(link);
+		if (!err)
+			continue;
 		begun = link->nr_connecting;
 		/* The link has failed, so that no call continues with it. */
-		if (err)
-			WRITE_ONCE(link->nr_connecting, 1 + net->id->nlanes);
-		mutex_unlock(&net->link_mutex);
-		if (err)
-			coll_link_failed(link, begun ? begun - 1 : COLL_REFUSED_CONTROL, err);
+		WRITE_ONCE(link->nr_connecting, 1 + net->id->nlanes);
+		coll_link_failed(link, begun ? begun - 1 : COLL_REFUSED_CONTROL, err);
 	}
+	mutex_unlock(&net->link_mutex);
+}
+
+/**
+ * coll_net_unlock_links() - release @link_mutex
+ * @net: of the member
+ *
+ * The control runner does not wait for it.
+ *
+ * Context: a thread that has held it.
+ */
+void coll_net_unlock_links(struct coll_net *net)
+{
+	mutex_unlock(&net->link_mutex);
+	/* After the mutex: pairs with the trylock of coll_net_fall_back(). */
+	smp_mb();
+	if (READ_ONCE(net->falls_back))
+		coll_runner_kick(net->control);
 }

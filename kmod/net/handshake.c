@@ -122,9 +122,17 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	return 0;
 }
 
+/* A caller that tries RDMA is silent until all its connections stand. */
+static u64 least_ns(const struct coll_conn *conn)
+{
+	u64 tries = conn->ep.transport == conn->net->rdma ? COLL_TRY_MS * NSEC_PER_MSEC : 0;
+
+	return HANDSHAKE_LEAST_NS + tries;
+}
+
 /*
  * The connection to be dropped when all slots are taken: the oldest incoming one without a valid
- * HELLO, if it has had its least time.
+ * HELLO that has had its least time.
  */
 static struct coll_conn *oldest_idle(struct coll_net *net)
 {
@@ -133,8 +141,8 @@ static struct coll_conn *oldest_idle(struct coll_net *net)
 
 	/* At most COLL_HALF_OPEN_MAX and those that this rank has made. */
 	list_for_each_entry(conn, &net->handshakes, node)
-		if (!conn->outgoing && !conn->link)
-			return conn->created_ns + HANDSHAKE_LEAST_NS < now ? conn : NULL;
+		if (!conn->outgoing && !conn->link && conn->created_ns + least_ns(conn) < now)
+			return conn;
 	return NULL;
 }
 

@@ -247,7 +247,7 @@ int coll_link_ensure(struct coll_net *net, u32 peer)
 	err = coll_link_new(net, peer, false);
 	if (!err)
 		err = coll_link_connect(net->links[peer]);
-	mutex_unlock(&net->link_mutex);
+	coll_net_unlock_links(net);
 	return err;
 }
 

@@ -435,7 +435,7 @@ int coll_net_reserve(struct coll_net *net, u32 ops)
 		err = net_grow(net, ops);
 	if (!err)
 		err = net_make_room(net);
-	mutex_unlock(&net->link_mutex);
+	coll_net_unlock_links(net);
 	return err;
 }
 

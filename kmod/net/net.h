@@ -97,8 +97,8 @@ struct coll_peer_addr {
  * @nr_handshakes: entries of it [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
  * @link_mutex: one thread of the process connects links, or has their rings grow for its requests,
- *	at a time.  Its holder may wait for memory, so the control runner waits for it only in
- *	coll_net_fall_back(); taken after the member's mutex
+ *	at a time.  Its holder may wait for memory, so the control runner does not wait for it:
+ *	coll_net_unlock_links(); taken after the member's mutex
  * @tx_ops: requests in flight for whose frames all links have space, a power of two; 0: the member
  *	has submitted nothing; changed under @link_mutex and [l] [a]
  * @links: by rank; NULL: none.  Set once, under [l] [a]; JOIN makes those to the neighbours
@@ -194,6 +194,7 @@ void coll_net_free_links(struct coll_net *net, bool reset);
 /* choice.c */
 void coll_addr_offer_rdma(struct sockaddr_storage *addr);
 void coll_net_fall_back(struct coll_net *net);
+void coll_net_unlock_links(struct coll_net *net);
 
 /**
  * coll_net_resume() - let the member tick again: it submits, fails or is called

@@ -62,6 +62,10 @@ static void test_place(void)
 	arrive_bytes(f, 1, 2, 1000);
 	tap_ok(place(f, 0, 1, 2000, HALF - 2000) && result(f, 1000, 1000, 2),
 	       "a part of them may be copied");
+	/* Elements have one byte here. */
+	f->stream[1].sink.carried = 3;
+	tap_ok(place(f, 0, 0, 0, 0), "nothing is placed behind a part of an element");
+	f->stream[1].sink.carried = 0;
 	tap_ok(!f->completed, "not complete before the last byte");
 	placed(f, HALF - 2000);
 	tap_ok(f->completed == 1 && !f->error, "complete after it");

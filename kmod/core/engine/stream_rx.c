@@ -452,7 +452,7 @@ int coll_stream_place(struct coll_stream *stream, u64 ahead, struct coll_place *
 	*place = (struct coll_place){ .len = sink->left - ahead };
 	if (sink->kind == COLL_SINK_DISCARD)
 		return 1;
-	if (sink->kind != COLL_SINK_COPY || sink->tee || sink->excess ||
+	if (sink->kind != COLL_SINK_COPY || sink->tee || sink->excess || sink->carried ||
 	    coll_mem_piece(sink->dst, sink->dst_off + ahead) < COLL_PLACE_PIECE_MIN)
 		return 0;
 	place->mem = sink->dst;

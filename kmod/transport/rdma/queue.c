@@ -275,8 +275,6 @@ static int take_completion(struct coll_rdma_conn *conn, const struct ib_wc *wc)
 		conn->tx_done = (u32)wc->wr_id;
 	else if (wc->wr_id & COLL_RDMA_WR_READ)
 		coll_rdma_read_complete(conn, wc->wr_id);
-	else if (wc->wr_id & COLL_RDMA_WR_INVALIDATE)
-		coll_rdma_invalidated(conn, wc->wr_id);
 	else if (!(wc->wr_id & COLL_RDMA_WR_REGISTER))
 		return take_message(conn, wc);
 	return 0;

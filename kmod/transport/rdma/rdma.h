@@ -72,8 +72,8 @@ struct coll_account;
 #define COLL_RDMA_STAGE		(32 * 1024U)
 #define COLL_RDMA_STAGE_PAGES	((u32)DIV_ROUND_UP(COLL_RDMA_STAGE, PAGE_SIZE))
 
-/* Work for the device beside messages: registrations, their ends, and reads. */
-#define COLL_RDMA_BULK_WORK	(2 * COLL_RDMA_REFS + COLL_RDMA_READS)
+/* Work for the device beside messages: registrations and reads. */
+#define COLL_RDMA_BULK_WORK	(COLL_RDMA_REFS + COLL_RDMA_READS)
 
 /* Bytes charged for a queue pair, a completion queue and a protection domain. */
 #define COLL_RDMA_CHARGE_QP	(16 * 1024U)
@@ -82,7 +82,6 @@ struct coll_account;
 #define COLL_RDMA_WR_SENT	BIT_ULL(32)
 #define COLL_RDMA_WR_READ	BIT_ULL(33)
 #define COLL_RDMA_WR_REGISTER	BIT_ULL(34)
-#define COLL_RDMA_WR_INVALIDATE	BIT_ULL(35)
 
 enum coll_rdma_kind {
 	COLL_RDMA_BYTES,	/* bytes of the stream */
@@ -194,11 +193,10 @@ struct coll_rdma_ref {
  * @copied: owner of a payload of which a part is copied; NULL: there is none
  *
  * A key is valid from its registration until it is invalidated.  The peer returns a payload when it
- * has read it, or does not want it, and its message invalidates the key.  If that invalidates none,
- * this end does.  Payload counts as consumed after that only, so no operation is complete while a
- * key to its memory is valid.  A region is reused for other memory then, with another key.  If an
- * invalidation fails, the connection ends.  Before the end of a connection gives memory back, the
- * queue pair and the regions are destroyed.
+ * has read it, or does not want it, and its message invalidates the key; if it does not, the
+ * connection ends.  Payload counts as consumed after that only, so no operation is complete while
+ * a key to its memory is valid.  A region is reused for other memory then, with another key.
+ * Before the end of a connection gives memory back, the queue pair and the regions are destroyed.
  */
 struct coll_rdma_refs {
 	struct coll_rdma_ref ref[COLL_RDMA_REFS];
@@ -453,7 +451,6 @@ int coll_rdma_refer(struct coll_endpoint *ep, struct coll_rdma_conn *conn,
 		    const struct coll_out *out);
 bool coll_rdma_ref_free(const struct coll_rdma_conn *conn);
 int coll_rdma_returned(struct coll_rdma_conn *conn, const struct ib_wc *wc);
-void coll_rdma_invalidated(struct coll_rdma_conn *conn, u32 index);
 void coll_rdma_copied(struct coll_rdma_conn *conn, const struct coll_out *out, u32 len);
 void coll_rdma_tell_consumed(struct coll_endpoint *ep, struct coll_rdma_conn *conn);
 u64 coll_rdma_consumed(struct coll_endpoint *ep);

@@ -177,6 +177,9 @@ static int read_next(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 	known = ep->ops->recv_place(ep, reading->asked - reading->done, &place);
 	if (known < 0)
 		return known;
+	/* A reference is to all payload of its frame: whole elements are stored. */
+	if (!reading->asked && place.len != reading->len)
+		return -EPROTO;
 	if (known && !place.mem) {
 		read->len = min_t(u64, len, place.len);
 		read->complete = true;

@@ -50,8 +50,10 @@ bool coll_rdma_ref_free(const struct coll_rdma_conn *conn)
 	const struct coll_rdma_refs *refs = conn->refs;
 	const struct coll_rdma_ref *ref = &refs->ref[refs->head % COLL_RDMA_REFS];
 
+	/* The numbers wrap, and a region may not have been used for long. */
 	return refs->head - refs->tail < COLL_RDMA_REFS &&
-	       (!ref->mr || (s32)(conn->tx_done - ref->message) >= 0);
+	       (!ref->mr ||
+		conn->tx_posted - ref->message >= conn->tx_posted - conn->tx_done);
 }
 
 /* Make a memory region, which is kept.  Return: 0 or a negative errno. */
@@ -204,12 +206,8 @@ int coll_rdma_refer(struct coll_endpoint *ep, struct coll_rdma_conn *conn,
 	return out->len + out->more;
 }
 
-/**
- * coll_rdma_invalidated() - the key of a payload is valid no more
- * @conn: the connection, locked; not released
- * @index: index of the payload
- */
-void coll_rdma_invalidated(struct coll_rdma_conn *conn, u32 index)
+/* The key of the payload of this index is valid no more; the connection is not released. */
+static void ref_invalidated(struct coll_rdma_conn *conn, u32 index)
 {
 	struct coll_rdma_refs *refs = conn->refs;
 
@@ -217,19 +215,6 @@ void coll_rdma_invalidated(struct coll_rdma_conn *conn, u32 index)
 	ref_unmap(&refs->ref[index], conn->id->device);
 	while (refs->tail != refs->returned && ref_at(refs, refs->tail)->invalid)
 		refs->tail++;
-}
-
-/* Have a key invalidated that the peer's message has not. */
-static int ref_invalidate(struct coll_rdma_conn *conn, u32 index)
-{
-	struct ib_send_wr wr = {
-		.wr_id = COLL_RDMA_WR_INVALIDATE | index,
-		.opcode = IB_WR_LOCAL_INV,
-		.ex.invalidate_rkey = conn->refs->ref[index].mr->rkey,
-		.send_flags = IB_SEND_SIGNALED,
-	};
-
-	return ib_post_send(conn->id->qp, &wr, NULL) ? -ECONNRESET : 0;
 }
 
 /**
@@ -247,12 +232,11 @@ int coll_rdma_returned(struct coll_rdma_conn *conn, const struct ib_wc *wc)
 	if (!refs || refs->returned == refs->head)
 		return -EPROTO;
 	index = refs->returned++ % COLL_RDMA_REFS;
-	if (!(wc->wc_flags & IB_WC_WITH_INVALIDATE))
-		return ref_invalidate(conn, index);
 	/* Another key may be that of memory which is still to be read. */
-	if (wc->ex.invalidate_rkey != refs->ref[index].mr->rkey)
+	if (!(wc->wc_flags & IB_WC_WITH_INVALIDATE) ||
+	    wc->ex.invalidate_rkey != refs->ref[index].mr->rkey)
 		return -EPROTO;
-	coll_rdma_invalidated(conn, index);
+	ref_invalidated(conn, index);
 	return 0;
 }
 
