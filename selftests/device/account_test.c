@@ -441,7 +441,7 @@ static bool cgroup_below(long long kib)
 
 /* Least memory of such a rank, and of a link of it; KiB. */
 #define LARGE_KIB	128
-#define LARGE_LINK	16
+#define LARGE_LINK	8
 
 struct cgroup_shared {
 	struct group_shared flags;

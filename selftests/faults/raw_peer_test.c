@@ -129,7 +129,8 @@ TEST_F(raw_peer, speaks_for_too_many)
 
 #define CREDIT_KIB	128
 #define FIRST_KIB	2
-#define SPACE_KIB	(CREDIT_KIB + CREDIT_KIB / 8)
+#define STREAM_KIB	8
+#define SPACE_KIB	(STREAM_KIB + CREDIT_KIB + CREDIT_KIB / 8)
 
 /* The peer gets credit as often as it asks, and no more than there may be. */
 TEST_F(raw_peer, asks_for_credit)
