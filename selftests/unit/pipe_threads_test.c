@@ -428,14 +428,24 @@ static int run_weakened(u32 index)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+/* Whether two threads meet at an access is up to the scheduler: a busy machine takes longer. */
+#define WEAKENED_RUNS	20
+
+static bool is_noticed(int code)
+{
+	return code == 66 || code == 1;
+}
+
 static void test_weakened(void)
 {
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(weak); i++) {
-		int code = run_weakened(i);
+		int code = 0, n;
 
-		tap_ok(code == 66 || code == 1, "%s of %s in %s() is noticed (exit code %d)",
+		for (n = 0; n < WEAKENED_RUNS && !is_noticed(code); n++)
+			code = run_weakened(i);
+		tap_ok(is_noticed(code), "%s of %s in %s() is noticed (exit code %d)",
 		       weak[i].split ? "splitting" : "weakening", weak[i].what, weak[i].function,
 		       code);
 	}
