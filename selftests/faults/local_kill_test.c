@@ -284,16 +284,22 @@ TEST_F_TIMEOUT(local_kill, kill, 3600)
 		 much());
 }
 
-/* With little memory, because a process that ends takes a CPU for as long as it frees its own. */
+/*
+ * With little memory, because a process that ends takes a CPU for as long as it frees its own.
+ * Other work of the host takes a CPU, too, so there are three tries: a delay of ours is in each.
+ */
 TEST_F_TIMEOUT(local_kill, told_in_time, 200)
 {
 	const unsigned int rounds = 20;
+	unsigned int soon = 0, tries;
 
 	if (unreadable())
 		SKIP(return, UNREADABLE);
 	if (slow_machine())
 		SKIP(return, "this machine is too slow");
-	EXPECT_LT(rounds * 3 / 4, ends_run(_metadata, END_KILL, rounds, 256 << 10));
+	for (tries = 0; tries < 3 && soon <= rounds * 3 / 4; tries++)
+		soon = ends_run(_metadata, END_KILL, rounds, 256 << 10);
+	EXPECT_LT(rounds * 3 / 4, soon);
 }
 
 TEST_F_TIMEOUT(local_kill, exit, 200)
