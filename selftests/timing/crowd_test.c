@@ -18,9 +18,9 @@
 #include "lib/machine.h"
 
 /* Groups of 16 ranks: CROWD in the environment, or so many. */
-#define GROUPS		40
+#define GROUPS		20
 #define GROUPS_MAX	300
-#define GROUPS_OF_MANY	12
+#define GROUPS_OF_MANY	8
 
 #define RANKS		16
 #define RANKS_MAX	64
