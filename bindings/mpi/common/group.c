@@ -105,6 +105,23 @@ static int exchange(void *context, const void *mine, size_t size, void *all)
 	return peers->gather(peers->context, mine, size, all) ? -EIO : 0;
 }
 
+/*
+ * The first operation takes memory of the kernel that a rank may not have.  Such a rank leaves, and
+ * the others are told.
+ */
+static int try_out(struct cm_group *group, char *detail, size_t size)
+{
+	int one = 1, sum;
+	int err = coll_allreduce(group->comm, &one, &sum, 1, COLL_INT32, COLL_SUM);
+
+	if (!err)
+		return 0;
+	coll_error_detail_r(group->comm, detail, size);
+	coll_finalize(group->comm);
+	group->comm = NULL;
+	return err;
+}
+
 static int join(struct cm_group *group, const struct cm_peers *peers)
 {
 	char detail[COLL_DETAIL_SIZE] = "";
@@ -121,6 +138,8 @@ static int join(struct cm_group *group, const struct cm_peers *peers)
 	};
 	int err = coll_init(&group->comm, &config);
 
+	if (!err)
+		err = try_out(group, detail, sizeof(detail));
 	if (err)
 		cm_say(1, "%s: MPI goes on without it: %s", DEVICE, detail);
 	return err;
