@@ -114,20 +114,24 @@ static struct coll_stream *stream_alloc(struct coll_charges *charges)
 	return ERR_PTR(-ENOMEM);
 }
 
+/* Undo stream_alloc(); NULL: nothing was allocated. */
+static void stream_give_back(struct coll_stream *stream, struct coll_charges *charges)
+{
+	if (!stream)
+		return;
+	stream_free_memory(stream);
+	coll_uncharge(charges, STREAM_BYTES);
+}
+
 /**
- * coll_conn_drop_spare() - the stream has been made: give back memory reserved for it meanwhile
- * @conn: the connection
+ * coll_conn_drop_spare() - give back memory that was reserved for a stream and is not needed
+ * @conn: the connection; its stream has been made meanwhile, or it ends
  *
  * Context: any that may sleep.
  */
 void coll_conn_drop_spare(struct coll_conn *conn)
 {
-	struct coll_stream *spare = xchg(&conn->spare, NULL);
-
-	if (!spare)
-		return;
-	stream_free_memory(spare);
-	coll_uncharge(conn->net->charges, STREAM_BYTES);
+	stream_give_back(xchg(&conn->spare, NULL), conn->net->charges);
 }
 
 /**
@@ -153,8 +157,7 @@ int coll_conn_reserve(struct coll_conn *conn)
 			coll_conn_drop_spare(conn);
 		return 0;
 	}
-	stream_free_memory(stream);
-	coll_uncharge(conn->net->charges, STREAM_BYTES);
+	stream_give_back(stream, conn->net->charges);
 	return 0;
 }
 
@@ -184,9 +187,7 @@ struct coll_stream *coll_conn_take_stream(struct coll_conn *conn)
 void coll_conn_delete(struct coll_conn *conn)
 {
 	coll_uncharge(conn->net->charges, conn->charged);
-	if (conn->spare)
-		coll_uncharge(conn->net->charges, STREAM_BYTES);
-	stream_free_memory(conn->spare);
+	coll_conn_drop_spare(conn);
 	stream_free_memory(conn->stream);
 	kfree_sensitive(conn->handshake);
 	kmem_cache_free(conn_cache, conn);
