@@ -154,7 +154,8 @@ void coll_fpu_begin(struct coll_fpu *fpu)
 /**
  * coll_fpu_part() - memory for partial results of reductions
  *
- * Context: an FPU section; preemption is disabled.
+ * Context: an FPU section of a task that reads exposed memory, which disables preemption; the
+ * section itself does not on each architecture.
  * Return: COLL_REDUCE_PART bytes for this section, which are in the nearest caches if it has
  * been used before.
  */

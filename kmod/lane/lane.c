@@ -40,7 +40,7 @@ static struct coll_stream *lane_stream(void *ctx, u32 peer)
 
 	if (!link)
 		return NULL;
-	/* Then its stream: an address dependency. */
+	/* Then what it consists of: an address dependency. */
 	conn = READ_ONCE(link->data[lane->engine.lane]);
 	if (!conn)
 		return NULL;
@@ -578,7 +578,7 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	/* Data may have come since the handshake. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	WRITE_ONCE(conn->runner, &lane->runner);
-	/* Events reach the lane from here on: after the stream and the runner. */
+	/* Events reach the lane from here on: after the runner. */
 	smp_store_release(&conn->ep.ops, &coll_lane_endpoint_ops);
 	/* Publishes the complete connection. */
 	smp_store_release(&conn->link->data[conn->lane], conn);
