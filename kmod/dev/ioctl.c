@@ -182,18 +182,29 @@ static int ioc_unregister(struct file *file, union ioc_arg *arg)
 	return 0;
 }
 
-/* The call was interrupted by a signal, and is restarted. */
-static int submit_resume(struct coll_member *member, struct collective_submit *submit)
+/* Time to wait, in jiffies. */
+static long ioc_timeout(bool nowait, u32 limit_ms)
 {
-	struct coll_wait wait = {
-		.ids = &submit->request,
-		.n = 1,
-		.timeout = MAX_SCHEDULE_TIMEOUT,
-	};
+	if (nowait)
+		return 0;
+	return limit_ms ? msecs_to_jiffies(limit_ms) + 1 : MAX_SCHEDULE_TIMEOUT;
+}
+
+/* The result of a wait: a restarted call would wait its whole time again. */
+static int ioc_interrupted(int err, u32 limit_ms)
+{
+	return err == -ERESTARTSYS && limit_ms ? -EINTR : err;
+}
+
+/* The operation was submitted by an earlier call, whose wait has ended before it. */
+static int submit_resume(struct coll_member *member, struct collective_submit *submit,
+			 long timeout)
+{
+	struct coll_wait wait = { .ids = &submit->request, .n = 1, .timeout = timeout };
 	int err = coll_wait(&wait, &member->requests);
 
 	submit->received = wait.received;
-	if (err != -ERESTARTSYS)
+	if (wait.index < wait.n)
 		submit->request = 0;
 	return err;
 }
@@ -203,22 +214,24 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 	struct coll_member *member = file->private_data;
 	struct collective_submit *submit = &arg->submit;
 	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
+	long timeout = ioc_timeout(nowait, submit->wait_ms);
 	int err;
 
 	submit->received = 0;
-	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || (nowait && submit->request))
+	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || submit->reserved ||
+	    (nowait && (submit->request || submit->wait_ms)))
 		return -EINVAL;
 	err = coll_member_use(member);
 	if (err)
 		return err;
 
 	if (!submit->request)
-		err = coll_request_submit(&member->requests, &submit->op, nowait, &submit->request,
-					  &submit->received);
+		err = coll_request_submit(&member->requests, &submit->op, timeout,
+					  &submit->request, &submit->received);
 	else
-		err = submit_resume(member, submit);
+		err = submit_resume(member, submit, timeout);
 	coll_member_unuse(member);
-	return err;
+	return ioc_interrupted(err, submit->wait_ms);
 }
 
 static int ioc_wait(struct file *file, union ioc_arg *arg)
@@ -229,7 +242,8 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	struct coll_wait wait = {
 		.ids = &request->request,
 		.n = 1,
-		.timeout = MAX_SCHEDULE_TIMEOUT,
+		.timeout = ioc_timeout(request->flags & COLLECTIVE_WAIT_NOWAIT,
+				       request->timeout_ms),
 	};
 	u64 *ids = NULL;
 	int err;
@@ -243,10 +257,6 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 	    request->reserved || request->count > COLL_INFLIGHT ||
 	    !request->count == any || !request->requests == any)
 		return -EINVAL;
-	if (request->flags & COLLECTIVE_WAIT_NOWAIT)
-		wait.timeout = 0;
-	else if (request->timeout_ms)
-		wait.timeout = msecs_to_jiffies(request->timeout_ms) + 1;
 	if (any) {
 		ids = ioc_array(request->requests, array_size(request->count, sizeof(*ids)));
 		if (IS_ERR(ids))
@@ -268,8 +278,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 		request->index = wait.index;
 	}
 	kvfree(ids);
-	/* A restarted call would wait its whole timeout again. */
-	return err == -ERESTARTSYS && request->timeout_ms ? -EINTR : err;
+	return ioc_interrupted(err, request->timeout_ms);
 }
 
 /**
@@ -330,7 +339,7 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 /* When the answer in the struct of an ioctl is copied to the user. */
 enum ioc_back {
 	IOC_NEVER,
-	IOC_SUCCESS,	/* also with -ERESTARTSYS, and with -EMSGSIZE, which tells the length */
+	IOC_SUCCESS,
 	IOC_ALWAYS,	/* also with every other error of the call */
 };
 
@@ -368,7 +377,7 @@ static const struct ioc iocs[] = {
 	IOC(COLLECTIVE_IOC_CONNECT, ioc_connect, collective_connect, timeout_ms, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_REGISTER, ioc_register, collective_register, reserved, IOC_SUCCESS),
 	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, IOC_NEVER),
-	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_SUCCESS,
+	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_ALWAYS,
 	    IOC_ANSWER(collective_submit, request)),
 	IOC(COLLECTIVE_IOC_WAIT, ioc_wait, collective_wait, reserved, IOC_ALWAYS),
 	IOC(COLLECTIVE_IOC_CANCEL, ioc_cancel, collective_cancel, request, IOC_NEVER),
@@ -411,9 +420,7 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 		return -EFAULT;
 
 	err = ioc->call(file, &arg);
-	if ((ioc->back == IOC_ALWAYS ||
-	     (ioc->back == IOC_SUCCESS &&
-	      (!err || err == -ERESTARTSYS || err == -EMSGSIZE))) &&
+	if ((ioc->back == IOC_ALWAYS || (ioc->back == IOC_SUCCESS && !err)) &&
 	    ioc_answer(ioc, ptr, &arg, size))
 		return -EFAULT;
 	return err;

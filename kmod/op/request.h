@@ -183,7 +183,7 @@ struct coll_request *coll_request_complete(struct coll_request *request);
 /* submit.c */
 int coll_request_start(struct coll_request *request, struct coll_wait *wait);
 int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op,
-			bool nowait, u64 *id, u64 *received);
+			long timeout, u64 *id, u64 *received);
 void coll_request_report(struct coll_request *request, int error);
 
 /* cancel.c */

@@ -363,7 +363,7 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 }
 
 static int request_submit(struct coll_wait *wait, struct coll_requests *reqs,
-			  const struct collective_op *op, bool nowait, u64 *id)
+			  const struct collective_op *op, u64 *id)
 {
 	struct coll_request *request = coll_request_new(reqs, op, NULL, NULL);
 	int err;
@@ -376,13 +376,13 @@ static int request_submit(struct coll_wait *wait, struct coll_requests *reqs,
 		return err;
 	}
 	*id = request->id;
-	if (nowait) {
+	if (!wait->timeout) {
 		kick_lanes(request);
 		coll_wait_unclaim_all(wait, reqs);
 		return 0;
 	}
 	err = coll_wait_sleep_and_collect(wait, reqs);
-	if (err != -ERESTARTSYS)
+	if (wait->index < wait->n)
 		*id = 0;
 	return err;
 }
@@ -391,22 +391,23 @@ static int request_submit(struct coll_wait *wait, struct coll_requests *reqs,
  * coll_request_submit() - submit an operation, and wait until it is complete
  * @reqs: of the member
  * @op: the call
- * @nowait: true to return without waiting
- * @id: out: id for coll_wait() if the operation goes on: with @nowait, or after a signal; else 0
+ * @timeout: time to wait; jiffies; 0: do not wait; MAX_SCHEDULE_TIMEOUT: no limit
+ * @id: out: id for coll_wait() if the operation goes on; else 0
  * @received: out: see struct coll_request
  *
  * Context: process of the mm that joined; may sleep.
- * Return: 0, a negative errno, or -ERESTARTSYS if a signal arrived first and the operation goes on.
+ * Return: 0 or a negative errno.  The operation goes on: 0 if @timeout is 0, -EINPROGRESS after the
+ * timeout, -ERESTARTSYS after a signal.
  */
 int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op,
-			bool nowait, u64 *id, u64 *received)
+			long timeout, u64 *id, u64 *received)
 {
-	struct coll_wait wait = { .ids = id, .n = 1, .timeout = MAX_SCHEDULE_TIMEOUT };
+	struct coll_wait wait = { .ids = id, .n = 1, .timeout = timeout };
 	int err;
 
 	*id = 0;
 	coll_wait_init(&wait);
-	err = request_submit(&wait, reqs, op, nowait, id);
+	err = request_submit(&wait, reqs, op, id);
 	*received = wait.received;
 	return err;
 }

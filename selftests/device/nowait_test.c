@@ -195,6 +195,45 @@ TEST_F(two_ranks, only_look)
 	EXPECT_EQ(-EINVAL, member_ioctl(self->fd[0], COLLECTIVE_IOC_WAIT, &wait));
 }
 
+/* The wait of SUBMIT ends, the operation goes on, and SUBMIT or WAIT collects it. */
+TEST_F(two_ranks, wait_for_a_time)
+{
+	struct collective_submit submit = {
+		.size = sizeof(submit), .op = barrier, .wait_ms = 20,
+	};
+	__u64 number, other;
+	int i;
+
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	for (i = 0; i < 2; i++) {
+		submit.request = 0;
+		submit.wait_ms = 20;
+		ASSERT_EQ(-EINPROGRESS, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
+		number = submit.request;
+		ASSERT_NE(0, number);
+		EXPECT_EQ(-EINPROGRESS, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
+		EXPECT_EQ(number, submit.request);
+		ASSERT_EQ(0, member_start(self->fd[1], &barrier, &other));
+		submit.wait_ms = i ? 0 : 30000;
+		ASSERT_EQ(0, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
+		EXPECT_EQ(0, submit.request);
+		EXPECT_EQ(-ENOENT, member_wait(self->fd[0], number, COLLECTIVE_WAIT_NOWAIT));
+		EXPECT_EQ(0, member_wait(self->fd[1], other, 0));
+	}
+	/* Within the time. */
+	ASSERT_EQ(0, member_start(self->fd[1], &barrier, &other));
+	submit.wait_ms = 30000;
+	ASSERT_EQ(0, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
+	EXPECT_EQ(0, submit.request);
+	EXPECT_EQ(0, member_wait(self->fd[1], other, 0));
+
+	submit.flags = COLLECTIVE_SUBMIT_NOWAIT;
+	EXPECT_EQ(-EINVAL, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
+	submit.flags = 0;
+	submit.reserved = 1;
+	EXPECT_EQ(-EINVAL, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
+}
+
 /*
  * Many requests
  */
@@ -378,6 +417,9 @@ TEST_F(two_ranks, signal)
 		EXPECT_EQ(-EINTR, member_wait(self->fd[0], request[0], 0));
 	/* SUBMIT can continue a request, too. */
 	submit.request = request[0];
+	EXPECT_EQ(-EINTR, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
+	EXPECT_EQ(request[0], submit.request);
+	submit.wait_ms = 10000;
 	EXPECT_EQ(-EINTR, member_ioctl(self->fd[0], COLLECTIVE_IOC_SUBMIT, &submit));
 	EXPECT_EQ(request[0], submit.request);
 	/* A wait with a timeout is not restarted after a signal; one without is. */

@@ -610,15 +610,20 @@ struct collective_layout {
  * @size: sizeof(struct collective_submit)
  * @flags: COLLECTIVE_SUBMIT_*
  * @op: operation
- * @request: in: 0, or after EINTR the request to wait for (@op is ignored); out, with NOWAIT or
- *	EINTR: the request in flight
+ * @request: in: 0, or after EINTR or EINPROGRESS the request to wait for (@op is ignored); out,
+ *	with NOWAIT, EINTR or EINPROGRESS: the request in flight
  * @received: out, with VARLEN: elements of the message, also if they are too many (EMSGSIZE);
  *	else 0
+ * @wait_ms: time limit of the wait; 0: none; with NOWAIT 0.  When it has passed, the operation
+ *	goes on and EINPROGRESS is returned
+ * @reserved: 0
  *
  * Without NOWAIT, returns 0 when the result is complete and both buffers may be used again.
+ * The thread that waits does the work of the operation itself, so a program that has something
+ * else to do later waits for a moment first (@wait_ms), and for the rest by WAIT.
  * Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE (VARLEN), ECONNRESET, ETIMEDOUT,
  * ECANCELED, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, ENOSPC, EOPNOTSUPP, EINTR,
- * and EBUSY where @request is given.  An operation that needs a new connection to a rank may
+ * EINPROGRESS (@wait_ms), and EBUSY where @request is given.  An operation that needs a new connection to a rank may
  * also fail with the errors of connecting: see CONNECT.  It then has no place in the order of
  * operations and may be submitted again.
  *
@@ -637,6 +642,8 @@ struct collective_submit {
 	struct collective_op op;
 	__aligned_u64 request;
 	__aligned_u64 received;
+	__u32 wait_ms;
+	__u32 reserved;
 };
 
 #define COLLECTIVE_WAIT_NOWAIT		(1U << 0)	/* do not sleep */
