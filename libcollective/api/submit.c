@@ -10,6 +10,14 @@ int coll_submit(struct coll_comm *comm, const struct collective_op *op)
 	return coll_operation_run(comm, &operation, 0);
 }
 
+int coll_submit_wait(struct coll_comm *comm, const struct collective_op *op, int timeout_ms,
+		     struct coll_request **request)
+{
+	struct coll_operation operation = { .op = *op };
+
+	return coll_operation_run_for(comm, &operation, timeout_ms, request);
+}
+
 int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 		 struct coll_request **request)
 {

@@ -182,30 +182,24 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 	}
 }
 
-int coll_device_submit(int fd, const struct collective_op *op, __u64 *received)
+int coll_device_submit(int fd, const struct collective_op *op, int timeout_ms, __u64 *request,
+		       __u64 *received)
 {
 	struct collective_submit submit = {
 		.size = sizeof(submit),
+		.flags = timeout_ms ? 0 : COLLECTIVE_SUBMIT_NOWAIT,
 		.op = *op,
+		.wait_ms = timeout_ms > 0 ? timeout_ms : 0,
 	};
-	/* After EINTR @submit.request is the request to wait for. */
-	int err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+	int err;
 
-	*received = submit.received;
-	return err;
-}
-
-int coll_device_start(int fd, const struct collective_op *op, __u64 *request)
-{
-	struct collective_submit submit = {
-		.size = sizeof(submit),
-		.flags = COLLECTIVE_SUBMIT_NOWAIT,
-		.op = *op,
-	};
-	int err = call(fd, COLLECTIVE_IOC_SUBMIT, &submit);
-
+	/* After EINTR @submit.request is the request to wait for; 0: nothing was submitted. */
+	do {
+		err = call_once(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+	} while (err == -EINTR && (timeout_ms < 0 || !submit.request));
 	*request = submit.request;
-	return err;
+	*received = submit.received;
+	return submit.request && (!err || err == -EINTR) ? -EINPROGRESS : err;
 }
 
 int coll_device_cancel(int fd, __u64 request)

@@ -33,9 +33,19 @@ int coll_device_join(int fd, const struct coll_settings *settings,
 int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 			unsigned int npeers, unsigned int timeout_ms);
 
-/** coll_device_submit - run an operation; @received: number of elements, with F_VARLEN */
-int coll_device_submit(int fd, const struct collective_op *op, __u64 *received);
-int coll_device_start(int fd, const struct collective_op *op, __u64 *request);
+/**
+ * coll_device_submit - SUBMIT an operation, and wait for its result
+ * @fd: descriptor of the device
+ * @op: the operation
+ * @timeout_ms: time limit of the wait in ms; -1: none; 0: do not wait
+ * @request: set to the number of the request if the operation goes on, else to 0
+ * @received: set to the number of elements, with F_VARLEN
+ *
+ * Return: result of the operation, or why it was refused; -EINPROGRESS: it goes on.  A signal may
+ * end a wait with a limit early.
+ */
+int coll_device_submit(int fd, const struct collective_op *op, int timeout_ms, __u64 *request,
+		       __u64 *received);
 int coll_device_cancel(int fd, __u64 request);
 
 /**

@@ -183,14 +183,14 @@ int coll_operation_end(const struct coll_operation *operation, int err, __u64 re
 
 int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err)
 {
-	__u64 received;
+	__u64 number, received;
 
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (err)
 		return coll_operation_failed(comm, operation, err);
 	coll_operation_begin(comm, operation);
-	err = coll_device_submit(comm->fd, &operation->op, &received);
+	err = coll_device_submit(comm->fd, &operation->op, -1, &number, &received);
 	err = coll_operation_end(operation, err, received);
 	return coll_operation_failed(comm, operation, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * A collective is a function that fills in a struct coll_operation, and one function for each
- * form of the call: coll_operation_run() waits for completion, coll_operation_start() does not,
+ * form of the call: coll_operation_run() waits for completion, coll_operation_run_for() for a
+ * time, coll_operation_start() does not,
  * coll_operation_init() prepares a persistent operation for coll_start(), and
  * coll_operation_prep() fills in an SQE.
  */
@@ -168,6 +169,18 @@ int coll_operation_end(const struct coll_operation *operation, int err, __u64 re
  * Return: 0 or a negative errno.
  */
 int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err);
+
+/**
+ * coll_operation_run_for - submit an operation and wait for completion for a time
+ * @comm: communicator
+ * @operation: the operation
+ * @timeout_ms: time limit in ms; -1: none; 0: do not wait
+ * @request: set to the handle if the operation goes on, else to NULL
+ *
+ * Return: result of the operation, or why it was refused; -EINPROGRESS: it goes on.
+ */
+int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operation,
+			   int timeout_ms, struct coll_request **request);
 
 /**
  * coll_operation_start - submit an operation and return

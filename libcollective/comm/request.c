@@ -94,29 +94,45 @@ static void request_unlink(struct request *request)
 	pthread_mutex_unlock(&comm->lock);
 }
 
+int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operation,
+			   int timeout_ms, struct coll_request **request)
+{
+	struct request *new;
+	__u64 number, received;
+	int err;
+
+	*request = NULL;
+	if (coll_comm_is_foreign(comm))
+		return -EPERM;
+	/* Before the submission, which cannot be undone. */
+	new = request_new(comm, operation);
+	if (!new)
+		return coll_operation_failed(comm, operation, -ENOMEM);
+	coll_operation_begin(comm, &new->operation);
+	err = coll_device_submit(comm->fd, &new->operation.op, timeout_ms, &number, &received);
+	if (number) {
+		new->number = number;
+		request_link(new);
+		*request = new->handle;
+		return err;
+	}
+	err = coll_operation_end(&new->operation, err, received);
+	request_retire(new);
+	return coll_operation_failed(comm, operation, err);
+}
+
 int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
 			 struct coll_request **request, int err)
 {
-	struct request *new = NULL;
-	__u64 number;
+	struct coll_request *started;
 
-	if (coll_comm_is_foreign(comm))
-		return -EPERM;
-	if (!err) {
-		new = request_new(comm, operation);
-		err = new ? 0 : -ENOMEM;
-	}
 	if (err)
-		return coll_operation_failed(comm, operation, err);
-	coll_operation_begin(comm, &new->operation);
-	err = coll_device_start(comm->fd, &new->operation.op, &number);
-	if (err) {
-		request_retire(new);
-		return coll_operation_failed(comm, operation, err);
-	}
-	new->number = number;
-	request_link(new);
-	*request = new->handle;
+		return coll_comm_is_foreign(comm) ? -EPERM :
+		       coll_operation_failed(comm, operation, err);
+	err = coll_operation_run_for(comm, operation, 0, &started);
+	if (err != -EINPROGRESS)
+		return err;
+	*request = started;
 	return 0;
 }
 
@@ -197,7 +213,7 @@ int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation
 static int request_start(struct request *request)
 {
 	struct coll_operation operation = request->operation;
-	__u64 number;
+	__u64 number, received;
 	int err;
 
 	if (coll_comm_is_foreign(request->comm))
@@ -208,8 +224,8 @@ static int request_start(struct request *request)
 		return -EBUSY;
 	/* Errors are ignored: the operation then pins the buffer itself, or fails. */
 	request_buffers(request, &operation);
-	err = coll_device_start(request->comm->fd, &operation.op, &number);
-	if (err)
+	err = coll_device_submit(request->comm->fd, &operation.op, 0, &number, &received);
+	if (!number)
 		return coll_operation_failed(request->comm, &operation, err);
 	request->number = number;
 	return 0;

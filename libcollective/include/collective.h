@@ -745,6 +745,22 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 		 struct coll_request **request);
 
 /**
+ * coll_submit_wait - coll_submit(), and turn to something else if it takes long
+ * @comm: communicator
+ * @op: operation, as of coll_submit()
+ * @timeout_ms: time limit of the wait in ms; negative: none; 0: do not wait
+ * @request: set to the handle if the operation goes on, for coll_wait(); otherwise to NULL
+ *
+ * A thread that waits here does the work of the operation itself, which takes less time than
+ * coll_isubmit() and a wait.
+ *
+ * Return: result of the operation; EINPROGRESS: it goes on, after the time limit or earlier after
+ * a signal.  Errors: as coll_submit().
+ */
+int coll_submit_wait(struct coll_comm *comm, const struct collective_op *op, int timeout_ms,
+		     struct coll_request **request);
+
+/**
  * coll_allgatherv - collect blocks of different lengths on every rank
  * @comm: communicator
  * @send: @send_count elements, the input of this rank, not written; or COLL_IN_PLACE, or

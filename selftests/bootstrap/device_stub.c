@@ -68,19 +68,14 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 	return 0;
 }
 
-int coll_device_submit(int fd, const struct collective_op *op, __u64 *received)
+int coll_device_submit(int fd, const struct collective_op *op, int timeout_ms, __u64 *request,
+		       __u64 *received)
 {
 	(void)fd;
 	(void)op;
-	*received = 0;
-	return -EOPNOTSUPP;
-}
-
-int coll_device_start(int fd, const struct collective_op *op, __u64 *request)
-{
-	(void)fd;
-	(void)op;
+	(void)timeout_ms;
 	*request = 0;
+	*received = 0;
 	return -EOPNOTSUPP;
 }
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The library's function that submits an operation of the kernel's interface. */
 #include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <linux/collective.h>
 
@@ -73,6 +77,78 @@ static int rank_algorithms(struct lib_rank *me)
 TEST(algorithms)
 {
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_algorithms, NULL));
+}
+
+/* The last rank comes late: the others turn to something else meanwhile. */
+static int rank_waits_for_a_time(struct lib_rank *me)
+{
+	const bool late = me->rank == NRANKS - 1;
+	__u32 send = me->rank + 1, recv = 0;
+	struct collective_op op = sum(&send, &recv, 1);
+	struct coll_request *request = (void *)1;
+	int timeouts[] = { 20, 0, 1 }, i, err;
+
+	for (i = 0; i < 3; i++) {
+		recv = 0;
+		if (late) {
+			usleep(300000);
+			CHECK_EQ(0, coll_submit_wait(me->comm, &op, -1, &request));
+		} else {
+			err = coll_submit_wait(me->comm, &op, timeouts[i], &request);
+			CHECK_EQ(-EINPROGRESS, err);
+			CHECK_EQ(true, !!request);
+			CHECK_EQ(0, coll_wait(request));
+		}
+		CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
+		CHECK_EQ(0, coll_barrier(me->comm));
+	}
+	/* Within the time, and refused. */
+	CHECK_EQ(0, coll_submit_wait(me->comm, &op, 30000, &request));
+	CHECK_EQ(true, !request);
+	op.root = 1;
+	CHECK_EQ(-EINVAL, coll_submit_wait(me->comm, &op, 10, &request));
+	CHECK_EQ(true, !request);
+	return 0;
+}
+
+TEST(waits_for_a_time)
+{
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_waits_for_a_time, NULL));
+}
+
+/* A signal ends the wait of a rank, and not its operation. */
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+static int rank_interrupted(struct lib_rank *me)
+{
+	const struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { 0 };
+	struct sigaction action = { .sa_handler = on_alarm };
+	__u32 send = me->rank + 1, recv = 0;
+	struct collective_op op = sum(&send, &recv, 1);
+	struct coll_request *request = NULL;
+	int err;
+
+	if (me->rank) {
+		usleep(200000);
+		CHECK_EQ(0, coll_submit(me->comm, &op));
+		return 0;
+	}
+	CHECK_EQ(0, sigaction(SIGALRM, &action, NULL));
+	CHECK_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	err = coll_submit_wait(me->comm, &op, 10000, &request);
+	CHECK_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	CHECK_EQ(-EINPROGRESS, err);
+	CHECK_EQ(0, coll_wait(request));
+	CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
+	return 0;
+}
+
+TEST(interrupted)
+{
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_interrupted, NULL));
 }
 
 /* The configuration of the group applies where the call does not say otherwise. */
