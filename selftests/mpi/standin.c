@@ -590,6 +590,14 @@ int coll_wait_any(struct coll_request **requests, int count, int *index, int tim
 	return err;
 }
 
+int coll_submit_wait(struct coll_comm *comm, const struct collective_op *op, int timeout_ms,
+		     struct coll_request **request)
+{
+	int index;
+
+	return coll_isubmit(comm, op, request) ?: coll_wait_any(request, 1, &index, timeout_ms);
+}
+
 /* poll() ignores this one. */
 int coll_req_fd(const struct coll_request *request)
 {

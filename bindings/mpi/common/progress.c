@@ -82,7 +82,7 @@ static bool retries(struct cm_task *task, int err)
 	return now_us() < task->retry_until;
 }
 
-/* Return: 0, and the task will complete; or a negative errno. */
+/* Submit without waiting.  Return: 0, and the task will complete; or a negative errno. */
 static int submit(struct cm_task *task, bool ringed)
 {
 	struct cm_group *group = task->group;
@@ -286,12 +286,32 @@ void cm_pace_sleep(struct cm_pace *pace)
 		usleep(pace->us);
 }
 
+/* Submit, and wait for a moment.  Return: the result, or why it was refused; -EINPROGRESS. */
+static int submit_and_wait(struct cm_task *task)
+{
+	struct cm_group *group = task->group;
+	struct coll_comm *comm;
+	int err;
+
+	task->state = CM_TASK_SUBMITTED;
+	/* Threads that fail the group meanwhile do not wait, but end @comm only after this look. */
+	pthread_mutex_lock(&group->lock);
+	comm = group->comm;
+	err = group->failed;
+	if (!err)
+		pthread_rwlock_rdlock(&group->looks);
+	pthread_mutex_unlock(&group->lock);
+	if (err)
+		return err;
+	err = coll_submit_wait(comm, &task->op, cm_settings.wait_ms, &task->request);
+	pthread_rwlock_unlock(&group->looks);
+	return err;
+}
+
 static void wait_for(struct cm_task *task)
 {
 	struct cm_pace pace = { 0 };
 
-	if (task->request && request_complete(task, cm_settings.wait_ms))
-		return;
 	while (!look(task, pace.us)) {
 		/* Other operations of this process may wait to be submitted. */
 		cm_progress();
@@ -314,16 +334,17 @@ void cm_task_wait(const struct cm_task *task)
 
 int cm_task_run(struct cm_task *task)
 {
-	int err = cm_task_pack(task), refused;
+	const bool ringed = uses_ring(task);
+	int err = cm_task_pack(task), result;
 
 	task->result = err;
 	while (!err) {
-		refused = submit(task, uses_ring(task));
-		/* Once it is accepted, any thread may have completed it, and set the result. */
-		if (refused)
-			task->result = refused;
-		else
+		result = ringed ? submit(task, true) ?: -EINPROGRESS : submit_and_wait(task);
+		/* In the ring, any thread may have completed it, and set the result. */
+		if (result == -EINPROGRESS)
 			wait_for(task);
+		else
+			task->result = result;
 		if (!retries(task, task->result))
 			break;
 		cm_progress();
