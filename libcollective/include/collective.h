@@ -165,8 +165,9 @@ enum coll_collective {
  *	authenticated; needed for addresses other than loopback, unless
  *	COLL_CONFIG_INSECURE is set
  * @transport: "auto": memory to memory between ranks of one kernel and network namespace,
- *	TCP between all others; "local": memory to memory, and nothing else; "tcp": TCP
- *	(default: "auto"); ranks may choose differently
+ *	between others RDMA where the module collective_rdma is loaded and both ranks have a
+ *	device, TCP otherwise; "local": memory to memory, and nothing else; "rdma": RDMA, and
+ *	nothing else; "tcp": TCP (default: "auto"); ranks may choose differently
  * @exchange: allgather of the caller's, by which the group forms instead of a rendezvous; NULL:
  *	none; all ranks set one, or none does
  * @exchange_context: first argument of @exchange

@@ -54,7 +54,7 @@ static int component_register(void)
 		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.reproducible);
 	parameter("timeout_ms", "Deadline of an operation in ms; 4294967295: none",
 		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.timeout_ms);
-	parameter("transport", "Transport of a group: auto, local or tcp",
+	parameter("transport", "Transport of a group: auto, local, rdma or tcp",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.transport);
 	parameter("ring", "Completion is seen in memory, by io_uring",
 		  MCA_BASE_VAR_TYPE_BOOL, &cm_settings.ring);
