@@ -436,7 +436,7 @@ static bool lane_iterate(struct coll_lane *lane)
 	moved |= lane->kicked;
 	if (!moved) {
 		if (!list_empty(&lane->engine.active))
-			coll_waiting_begin(lane);
+			coll_waiting_begin(&lane->waiting);
 		lane_recheck_events(lane);
 	}
 	return moved;

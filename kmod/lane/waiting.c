@@ -7,42 +7,32 @@
  * that its current step needs: other ranks' frames may come meanwhile, and are not waited for.
  * What a part has waited is what its lane has waited from the part's begin to its end.
  */
-#include <linux/ktime.h>
 #include <linux/math64.h>
 
 #include "lane/lane.h"
 #include "lane/times.h"
 #include "lane/waiting.h"
 
-/**
- * coll_waiting_begin() - a run ends, and nothing can be moved
- * @lane: a lane that runs and has an active task
- */
-void coll_waiting_begin(struct coll_lane *lane)
-{
-	struct coll_waiting *waiting = &lane->waiting;
-
-	waiting->part = container_of(lane->engine.active.next, struct coll_part, task.node);
-	waiting->peer = coll_task_awaited(&waiting->part->task);
-	waiting->since = ktime_get_ns();
-}
-
 /* Lanes of an operation wait at the same time, so each one counts for its part. */
 static void count_wait(const struct coll_lane *lane, u64 ns)
 {
-	const struct coll_plan *plan = &lane->waiting.part->task.args.plan;
+	const struct coll_task *oldest =
+		list_first_entry(&lane->engine.active, struct coll_task, node);
+	const struct coll_plan *plan = &oldest->args.plan;
 	struct coll_times *times = READ_ONCE(lane->times[plan->collective]);
+	u32 peer = coll_task_awaited(oldest);
 
-	if (lane->waiting.peer == COLL_NO_RANK || !times)
-		return;
-	atomic64_add(plan->nlanes == 1 ? ns : div_u64(ns, coll_plan_lanes(plan)),
-		     &times->waited[lane->waiting.peer]);
+	if (peer != COLL_NO_RANK && times)
+		atomic64_add(plan->nlanes == 1 ? ns : div_u64(ns, coll_plan_lanes(plan)),
+			     &times->waited[peer]);
 }
 
 /**
  * coll_waiting_end() - a run begins
- * @lane: a lane that runs and has waited; a part that has waited has not ended, as parts end in
- *	runs only
+ * @lane: a lane that runs, and has waited
+ *
+ * Tasks change in runs only, so the oldest one, and the rank that it waits for, are still those of
+ * the end of the run before.
  */
 void coll_waiting_end(struct coll_lane *lane)
 {

@@ -267,6 +267,7 @@ static void request_prepare(struct coll_request *request)
 	u32 slow = READ_ONCE(request->reqs->id->slow_percent);
 
 	request->mismatch_peer = COLL_NO_RANK;
+	request->waits_vary = request->nparts > 1;
 	if (!READ_ONCE(request->reqs->times[op->opcode]))
 		coll_times_new(request->reqs, op->opcode);
 	request_reserve(request);

@@ -49,6 +49,8 @@ struct coll_completion_ops {
  *	coll_plan_implicit_match() [c]
  * @links_ready: true if the group was up before, so that a link to each rank that the schedule
  *	needs exists [c]
+ * @waits_vary: true if the request has several parts, was queued, or waits for calls after its
+ *	parts; if not, it has waited for as long as its one part [a]
  * @node: in coll_requests.inflight_list until the request is complete [l]
  * @instance_node: in coll_requests.by_instance, if the request has started [l]
  * @same_instance: ring of the requests of the same instance; those that have not started follow the
@@ -108,6 +110,7 @@ struct coll_request {
 	bool eager;
 	bool implicit_match;
 	bool links_ready;
+	bool waits_vary;
 
 	struct list_head node;
 	struct hlist_node instance_node;

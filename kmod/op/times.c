@@ -97,6 +97,7 @@ static u32 since_submit(const struct coll_request *request, u64 now)
 void coll_times_queued(struct coll_request *request, u64 now)
 {
 	request->queued = since_submit(request, now);
+	WRITE_ONCE(request->waits_vary, true);
 }
 
 /**
@@ -109,12 +110,13 @@ void coll_times_wait_for_calls(struct coll_request *request)
 {
 	WRITE_ONCE(request->calls_peer, coll_match_awaited(request));
 	WRITE_ONCE(request->calls_after, since_submit(request, ktime_get_ns()));
+	WRITE_ONCE(request->waits_vary, true);
 }
 
 static u64 waited_for_calls(const struct coll_request *request, struct coll_times *times, u64 took)
 {
-	u64 after = (u64)READ_ONCE(request->calls_after) << COLL_TIME_SHIFT;
-	u32 peer = READ_ONCE(request->calls_peer);
+	u64 after = (u64)request->calls_after << COLL_TIME_SHIFT;
+	u32 peer = request->calls_peer;
 
 	if (!after || took <= after)
 		return 0;
@@ -142,17 +144,17 @@ void coll_times_add(const struct coll_request *request, u64 now)
 {
 	struct coll_requests *reqs = request->reqs;
 	struct coll_times *times = READ_ONCE(reqs->times[request->op.opcode]);
-	u64 took = now - request->submit_ns, active = took, waited;
+	u64 took = now - request->submit_ns, active = took, waited = request->part[0].waited_ns;
 
 	lockdep_assert_held(&reqs->fail->lock);
 	if (!times)
 		return;
-	waited = waited_for_calls(request, times, took);
+	if (unlikely(request->waits_vary)) {
+		waited = waited_in_lanes(request) + waited_for_calls(request, times, took);
+		active -= min((u64)request->queued << COLL_TIME_SHIFT, took);
+	}
 	if (request->error)
 		return;
-	waited += waited_in_lanes(request);
-	if (unlikely(request->queued))
-		active -= min((u64)request->queued << COLL_TIME_SHIFT, took);
 	waited = min(waited, active);
 	times_count(times, took, waited, active - waited);
 }
