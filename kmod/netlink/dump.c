@@ -89,11 +89,12 @@ static int dump_members(struct coll_dump *dump, struct coll_message *message,
 static int dump_recorders(struct coll_dump *dump, struct coll_message *message,
 			  const struct coll_object *object)
 {
-	struct coll_recorder *recorder;
+	const struct coll_recorder_dir *dir = &message->group->recorders;
+	struct coll_recorder *recorder = coll_recorder_from(dir, dump->member);
 	u32 rank;
 	int err;
 
-	while ((recorder = coll_recorder_from(&message->group->recorders, dump->member))) {
+	for (; recorder; recorder = coll_recorder_after(dir, recorder)) {
 		rank = coll_recorder_rank(recorder);
 		if (rank != dump->member)
 			dump->item = 0;

@@ -69,7 +69,7 @@ struct coll_recording {
 
 /**
  * struct coll_recorder - flight recorder of one rank; see above for its lifetime
- * @node: entry in coll_recorder_dir.recorders
+ * @node: entry in coll_recorder_dir.recorders, behind those of lower ranks
  * @account: account that is charged for it; outlives the member
  * @records_account: likewise for the ring of records
  * @lock: protects @recording
@@ -427,13 +427,28 @@ static const struct file_operations recorder_fops = {
  */
 struct coll_recorder *coll_recorder_from(const struct coll_recorder_dir *dir, u32 rank)
 {
-	struct coll_recorder *recorder, *lowest = NULL;
+	struct coll_recorder *recorder;
 
 	list_for_each_entry(recorder, &dir->recorders, node)
-		if (recorder->recording.rank >= rank &&
-		    (!lowest || recorder->recording.rank < lowest->recording.rank))
-			lowest = recorder;
-	return lowest;
+		if (recorder->recording.rank >= rank)
+			return recorder;
+	return NULL;
+}
+
+/**
+ * coll_recorder_after() - the recorder of the next rank
+ * @dir: recorders of a group
+ * @recorder: of a rank
+ *
+ * Context: as coll_recorder_from().
+ * Return: the recorder, or NULL.
+ */
+struct coll_recorder *coll_recorder_after(const struct coll_recorder_dir *dir,
+					  struct coll_recorder *recorder)
+{
+	if (list_is_last(&recorder->node, &dir->recorders))
+		return NULL;
+	return list_next_entry(recorder, node);
 }
 
 /** coll_recorder_rank() - rank of a recorder */
@@ -552,6 +567,16 @@ static void recorder_free(struct coll_recorder *recorder)
 	kfree(recorder);
 }
 
+static void recorder_insert(struct coll_recorder_dir *dir, struct coll_recorder *recorder)
+{
+	struct coll_recorder *lower;
+
+	list_for_each_entry_reverse(lower, &dir->recorders, node)
+		if (lower->recording.rank < recorder->recording.rank)
+			break;
+	list_add(&recorder->node, &lower->node);
+}
+
 static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
 					  struct coll_charges *charges,
 					  const struct coll_ident *id)
@@ -579,7 +604,7 @@ static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
 	memcpy(recording->group, id->group_name, sizeof(recording->group));
 	recording->rank = id->rank;
 	recording->nranks = id->nranks;
-	list_add_tail(&recorder->node, &dir->recorders);
+	recorder_insert(dir, recorder);
 	snprintf(name, sizeof(name), "%u", id->rank);
 	/* "Unsafe" is a file that uses the recorder after open(): this one does not. */
 	debugfs_create_file_unsafe(name, 0400, dir->dentry, recorder, &recorder_fops);

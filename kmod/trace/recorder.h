@@ -36,8 +36,8 @@ enum coll_link_event {
 /**
  * struct coll_recorder_dir - the flight recorders of a group
  * @dentry: their directory in debugfs, or an error pointer [c]
- * @recorders: struct coll_recorder of each rank that is or was a member on this host; the caller
- *	of enter, leave and remove serialises access
+ * @recorders: struct coll_recorder of each rank that is or was a member on this host, the lowest
+ *	rank first; the caller of enter, leave and remove serialises access
  */
 struct coll_recorder_dir {
 	struct dentry *dentry;
@@ -66,6 +66,8 @@ void coll_recorder_leave(struct coll_trace *trace);
 void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns);
 void coll_recorder_dir_remove(struct coll_recorder_dir *dir);
 struct coll_recorder *coll_recorder_from(const struct coll_recorder_dir *dir, u32 rank);
+struct coll_recorder *coll_recorder_after(const struct coll_recorder_dir *dir,
+					  struct coll_recorder *recorder);
 u32 coll_recorder_rank(const struct coll_recorder *recorder);
 bool coll_recorder_get(struct coll_recorder *recorder, u64 *number, struct coll_record *record);
 void coll_recorder_setup(void);
