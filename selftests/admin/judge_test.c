@@ -3,6 +3,7 @@
  * What `collectivectl why` says of answers: those of one query are compared, and no rank is blamed
  * for what it did before another rank's answer.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,6 +197,51 @@ TEST_F(answers, silent)
 	EXPECT_EQ(1, state->missing);
 	EXPECT_EQ(VERDICT_INCOMPLETE, judge(state));
 	EXPECT_NE(NULL, strstr(state->text, "rank 2 does not answer"));
+}
+
+/* Rank 2 does not answer, and then the group cannot be asked any more. */
+static int refuse_again(const char *group, struct state *state, unsigned int nth)
+{
+	if (nth)
+		return -ENOTCONN;
+	take(state, 0, 18, 17, 1500);
+	take(state, 1, 17, IDLE, 0);
+	take_nothing(state, 2);
+	return 1;
+}
+
+TEST_F(answers, refused_again)
+{
+	ASSERT_EQ(0, judge_ask(self->state, "group", refuse_again));
+	EXPECT_EQ(1, self->state->missing);
+	EXPECT_EQ(VERDICT_INCOMPLETE, judge(self->state));
+	EXPECT_NE(NULL, strstr(self->state->text, "rank 1 (pid 101 on node) has not called"));
+}
+
+static int refuse(const char *group, struct state *state, unsigned int nth)
+{
+	return -ENOTCONN;
+}
+
+TEST_F(answers, refused)
+{
+	EXPECT_EQ(-ENOTCONN, judge_ask(self->state, "group", refuse));
+}
+
+static int lose_one(const char *group, struct state *state, unsigned int nth)
+{
+	take(state, 0, 18, IDLE, 0);
+	take(state, 1, 18, IDLE, 0);
+	if (nth)
+		take(state, 2, 18, IDLE, 0);
+	return !nth;
+}
+
+TEST_F(answers, asked_again)
+{
+	ASSERT_EQ(0, judge_ask(self->state, "group", lose_one));
+	EXPECT_EQ(3, self->state->answers);
+	EXPECT_EQ(VERDICT_OK, judge(self->state));
 }
 
 TEST_HARNESS_MAIN

@@ -17,6 +17,9 @@
 #include "ctl.h"
 #include "judge.h"
 
+/* Queries until a rank is said not to answer: an answer may be lost. */
+#define QUERIES		3
+
 /**
  * judge_query_begin() - the answers that follow are to a new query
  * @state: of the group
@@ -77,6 +80,32 @@ bool judge_query_end(struct state *state)
 	for (rank = 0; rank < state->size; rank++)
 		state->missing += !state->known[rank].answered;
 	return state->answers == state->size || !state->connected;
+}
+
+/**
+ * judge_ask() - ask until all ranks of a group that is connected have answered
+ * @state: of the group
+ * @group: its name
+ * @query: asks for the @nth time, from 0, and calls judge_take() for each rank
+ *
+ * Return: 0; or the negative errno of the first query.  An error of a later one, as when the group
+ * has ended meanwhile, leaves what those before have brought.
+ */
+int judge_ask(struct state *state, const char *group,
+	      int (*query)(const char *group, struct state *state, unsigned int nth))
+{
+	unsigned int nth;
+	int error;
+
+	for (nth = 0; nth < QUERIES; nth++) {
+		judge_query_begin(state);
+		error = query(group, state, nth);
+		if (error < 0)
+			return nth ? 0 : error;
+		if (judge_query_end(state))
+			break;
+	}
+	return 0;
 }
 
 static void find_oldest(struct state *state)
@@ -259,7 +288,7 @@ static bool judge_dead(struct state *state)
 
 /**
  * judge() - find what is to be said
- * @state: of the group, after judge_query_end().  Its @text and @culprit are set
+ * @state: of the group, after judge_ask().  Its @text and @culprit are set
  *
  * Return: the verdict.
  */

@@ -71,6 +71,8 @@ struct state {
 	unsigned int culprit;
 };
 
+int judge_ask(struct state *state, const char *group,
+	      int (*query)(const char *group, struct state *state, unsigned int nth));
 void judge_query_begin(struct state *state);
 int judge_take(const struct coll_admin_answer *answer, void *arg);
 bool judge_query_end(struct state *state);

@@ -10,9 +10,6 @@
 #include "judge.h"
 #include "table.h"
 
-/* Queries until a rank is said not to answer: an answer may be lost. */
-#define QUERIES		3
-
 /**
  * struct groups - the groups that are asked about
  * @name: their names
@@ -38,21 +35,13 @@ static int add_group(const struct coll_admin_group *group, void *arg)
 	return 0;
 }
 
-/* Asks until all ranks of a group that is connected have answered.  Return: 0 or an errno. */
-static int look(struct state *state, const char *name)
+/* See judge_ask(). */
+static int ask(const char *group, struct state *state, unsigned int nth)
 {
-	unsigned int queries = 0;
-	bool done;
-	int err;
-
-	for (;;) {
-		judge_query_begin(state);
-		err = coll_admin_query(ctl.admin, name, COLL_ADMIN_QUERY_MS, judge_take, state);
-		done = judge_query_end(state);
-		if (err < 0 || done || ++queries == QUERIES)
-			return err < 0 ? err : 0;
+	/* A group is asked once a second at most. */
+	if (nth)
 		usleep(COLL_ADMIN_QUERY_MS * 1000);
-	}
+	return coll_admin_query(ctl.admin, group, COLL_ADMIN_QUERY_MS, judge_take, state);
 }
 
 static const char *verdict_name(enum verdict verdict)
@@ -122,7 +111,7 @@ static int explain(const char *name, unsigned int size, struct table *table)
 		err(CTL_FAILED, "memory");
 	state->size = size < RANKS_MAX ? size : RANKS_MAX;
 	state->culprit = COLL_ADMIN_NONE;
-	error = look(state, name);
+	error = judge_ask(state, name, ask);
 	if (error == -ENOTCONN)
 		snprintf(state->text, sizeof(state->text), "%s", coll_admin_error(ctl.admin));
 	else if (error >= 0)
