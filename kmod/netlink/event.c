@@ -41,8 +41,7 @@ static bool put_event(struct sk_buff *skb, const struct coll_member *member,
 	    nla_put_uint(skb, COLLECTIVE_A_EVENT_TIME_NS, notice->at) ||
 	    nla_put_uint(skb, COLLECTIVE_A_EVENT_ID, group->id) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_SIZE, group->nranks) ||
-	    nla_put_u32(skb, COLLECTIVE_A_EVENT_OWNER,
-			from_kuid_munged(group->net->user_ns, group->owner)) ||
+	    coll_put_owner(skb, COLLECTIVE_A_EVENT_OWNER, group) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_PID, member->owner.pid) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_STATE, notice->state) ||
 	    (lost && nla_put_u32(skb, COLLECTIVE_A_EVENT_LOST, lost)) || put_kind(skb, notice))
@@ -51,17 +50,19 @@ static bool put_event(struct sk_buff *skb, const struct coll_member *member,
 	return true;
 }
 
-/* Returns 0 if a socket gets the events of a group. */
+/* An event is no call, so the user that has opened the socket counts.  Returns 0 if it gets it. */
 static int event_filter(struct sock *sk, struct sk_buff *skb, void *data)
 {
 	const struct coll_group *group = data;
 	/* A socket in the list of listeners has not been released. */
 	const struct file *file = sk->sk_socket ? sk->sk_socket->file : NULL;
+	struct coll_viewer viewer;
 
 	if (!file)
 		return 1;
-	return !uid_eq(file->f_cred->euid, group->owner) &&
-	       !file_ns_capable(file, group->net->user_ns, CAP_NET_ADMIN);
+	viewer.uid = file->f_cred->euid;
+	viewer.admin = file_ns_capable(file, group->net->user_ns, CAP_NET_ADMIN);
+	return !coll_viewer_owns(&viewer, group);
 }
 
 /* See coll_notice_setup(). */

@@ -103,6 +103,7 @@ int coll_put_reason(struct sk_buff *skb, int attr, const struct coll_reason *rea
 int coll_put_call(struct sk_buff *skb, int attr, const struct coll_rank_call *call);
 int coll_put_ranks(struct sk_buff *skb, int attr, const u32 *ranks, u32 n);
 int coll_put_addr(struct sk_buff *skb, int attr, const struct sockaddr_storage *addr);
+int coll_put_owner(struct sk_buff *skb, int attr, const struct coll_group *group);
 int coll_put_group(struct coll_message *message, struct coll_group *group);
 int coll_put_records(struct coll_message *message, struct coll_dump *dump,
 		     struct coll_recorder *recorder);
@@ -124,6 +125,7 @@ int coll_put_requests(struct coll_message *message, struct coll_dump *dump,
 		      struct coll_member *member);
 
 /* put_time.c */
+int coll_put_wait(struct sk_buff *skb, int attr, u32 peer, u64 ns);
 int coll_put_times(struct coll_message *message, struct coll_dump *dump,
 		   struct coll_member *member);
 int coll_put_waits(struct coll_message *message, struct coll_dump *dump,

@@ -161,6 +161,22 @@ static bool put_defaults(struct sk_buff *skb, const struct coll_defaults *defaul
 }
 
 /**
+ * coll_put_owner() - add the user that owns a group
+ * @skb: the message
+ * @attr: number of the attribute
+ * @group: the group
+ *
+ * A message may have several readers, in several user namespaces: all get the user id of the one
+ * that owns the network namespace.
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int coll_put_owner(struct sk_buff *skb, int attr, const struct coll_group *group)
+{
+	return nla_put_u32(skb, attr, from_kuid_munged(group->net->user_ns, group->owner));
+}
+
+/**
  * coll_put_group() - add the message of a group
  * @message: see struct coll_message
  * @group: the group
@@ -169,7 +185,6 @@ static bool put_defaults(struct sk_buff *skb, const struct coll_defaults *defaul
  */
 int coll_put_group(struct coll_message *message, struct coll_group *group)
 {
-	struct user_namespace *ns = sk_user_ns(NETLINK_CB(message->cb->skb).sk);
 	struct sk_buff *skb = message->skb;
 	int err = coll_message_begin(message);
 
@@ -179,7 +194,7 @@ int coll_put_group(struct coll_message *message, struct coll_group *group)
 	      nla_put_u32(skb, COLLECTIVE_A_GROUP_SIZE, group->nranks) ||
 	      nla_put_u32(skb, COLLECTIVE_A_GROUP_LANES, group->lanes) ||
 	      nla_put_u32(skb, COLLECTIVE_A_GROUP_MEMBERS, list_count_nodes(&group->members)) ||
-	      nla_put_u32(skb, COLLECTIVE_A_GROUP_OWNER, from_kuid_munged(ns, group->owner)) ||
+	      coll_put_owner(skb, COLLECTIVE_A_GROUP_OWNER, group) ||
 	      (memchr_inv(group->secret, 0, sizeof(group->secret)) &&
 	       nla_put_flag(skb, COLLECTIVE_A_GROUP_SECURED)) ||
 	      put_defaults(skb, &group->defaults);

@@ -330,6 +330,43 @@ TEST(events_of_own_namespaces)
 	EXPECT_EQ(0, as_other_user(listen_in_own_namespaces, NULL));
 }
 
+static int take_owner(const struct coll_admin_group *group, void *arg)
+{
+	*(unsigned int *)arg = group->owner;
+	return 0;
+}
+
+/* Dumps name the owner as events do, also in a user namespace within that of the network. */
+static int same_owner_in_own_user_namespace(const void *arg)
+{
+	unsigned int owner = ~0U, uid = geteuid();
+	struct sockaddr_storage addr[2];
+	char name[33];
+	__u64 id;
+	int fd[2];
+
+	if (unshare(CLONE_NEWUSER)) {
+		printf("# no user namespaces: %s\n", strerror(errno));
+		return 0;
+	}
+	CHECK_EQ(0, listen_for("none"));
+	CHECK_EQ(0, two_ranks_join(fd, addr, name, &id));
+	CHECK_EQ(0, coll_admin_groups(heard.admin, name, take_owner, &owner));
+	CHECK_EQ(uid, owner);
+	close(fd[0]);
+	close(fd[1]);
+	CHECK_EQ(0, take_events());
+	CHECK(heard.other > 0);
+	CHECK_EQ(owner, heard.owner);
+	coll_admin_close(heard.admin);
+	return 0;
+}
+
+TEST(owner_of_events_and_dumps)
+{
+	EXPECT_EQ(0, as_other_user(same_owner_in_own_user_namespace, NULL));
+}
+
 #define BURST	200
 
 /* Every mismatch is heard, or counted as lost. */
