@@ -75,6 +75,16 @@ static void parse_operation(struct nlattr *attr, struct coll_admin_operation *op
 				      COLL_ADMIN_WAITS);
 }
 
+static void parse_longest(struct nlattr **attrs, struct coll_admin_answer *answer)
+{
+	struct nlattr *found[COLL_ADMIN_LONGEST];
+	unsigned int i;
+
+	answer->nlongest = attr_all(attrs, COLLECTIVE_A_ANSWER_WAITED, found, COLL_ADMIN_LONGEST);
+	for (i = 0; i < answer->nlongest; i++)
+		parse_wait(found[i], &answer->longest[i]);
+}
+
 static void parse_answer(struct nlattr **attrs, struct coll_admin_answer *answer)
 {
 	struct nlattr *node = attrs[COLLECTIVE_A_ANSWER_NODE];
@@ -95,12 +105,14 @@ static void parse_answer(struct nlattr **attrs, struct coll_admin_answer *answer
 		.counted = attr_uint(attrs[COLLECTIVE_A_ANSWER_COUNTED], 0),
 		.reason_age_ms = attr_uint(attrs[COLLECTIVE_A_ANSWER_REASON_AGE_MS], 0),
 		.failure_age_ms = attr_uint(attrs[COLLECTIVE_A_ANSWER_FAILURE_AGE_MS], 0),
+		.waited_ns = attr_uint(attrs[COLLECTIVE_A_ANSWER_WAITED_NS], 0),
 	};
 	parse_operation(attrs[COLLECTIVE_A_ANSWER_SUBMITTED], &answer->submitted);
 	parse_operation(attrs[COLLECTIVE_A_ANSWER_COMPLETED], &answer->completed);
 	parse_operation(attrs[COLLECTIVE_A_ANSWER_OLDEST], &answer->oldest);
 	parse_reason(attrs[COLLECTIVE_A_ANSWER_REASON], &answer->reason);
 	parse_reason(attrs[COLLECTIVE_A_ANSWER_LAST_FAILURE], &answer->last);
+	parse_longest(attrs, answer);
 }
 
 static int keep_answer(struct query *query, const struct coll_admin_answer *answer)

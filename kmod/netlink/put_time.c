@@ -67,12 +67,21 @@ static u32 insert_wait(struct time_wait *waits, u32 n, u32 peer, u64 ns)
 	return n;
 }
 
-static int put_wait(struct sk_buff *skb, const struct time_wait *wait)
+/**
+ * coll_put_wait() - add a rank that was waited for
+ * @skb: the message
+ * @attr: number of the attribute
+ * @peer: the rank
+ * @ns: for so long
+ *
+ * Return: 0 or -EMSGSIZE.
+ */
+int coll_put_wait(struct sk_buff *skb, int attr, u32 peer, u64 ns)
 {
-	struct nlattr *nest = nla_nest_start(skb, COLLECTIVE_A_TIME_WAITED);
+	struct nlattr *nest = nla_nest_start(skb, attr);
 
-	if (!nest || nla_put_u32(skb, COLLECTIVE_A_WAIT_PEER, wait->peer) ||
-	    nla_put_uint(skb, COLLECTIVE_A_WAIT_NS, wait->ns))
+	if (!nest || nla_put_u32(skb, COLLECTIVE_A_WAIT_PEER, peer) ||
+	    nla_put_uint(skb, COLLECTIVE_A_WAIT_NS, ns))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -93,7 +102,7 @@ static int put_waits(struct sk_buff *skb, const struct coll_times *times, u32 nr
 	if (nla_put_uint(skb, COLLECTIVE_A_TIME_WAITED_NS, sum))
 		return -EMSGSIZE;
 	for (i = 0; i < n; i++)
-		if (put_wait(skb, &waits[i]))
+		if (coll_put_wait(skb, COLLECTIVE_A_TIME_WAITED, waits[i].peer, waits[i].ns))
 			return -EMSGSIZE;
 	return 0;
 }
@@ -130,7 +139,7 @@ int coll_put_times(struct coll_message *message, struct coll_dump *dump,
 	int err;
 
 	for (; dump->item < COLLECTIVE_OPCODE_COUNT; dump->item++) {
-		/* Pairs with times_new(). */
+		/* Pairs with coll_times_new(). */
 		times = smp_load_acquire(&member->requests.times[dump->item]);
 		err = times ? put_time(message, &member->id, dump->item, times) : 0;
 		if (err)
@@ -149,14 +158,14 @@ int coll_put_times(struct coll_message *message, struct coll_dump *dump,
 static int put_some_waits(struct sk_buff *skb, const struct coll_times *times, u32 peer,
 			  u32 nranks)
 {
-	struct time_wait wait;
 	u32 n = 0;
+	u64 ns;
 
 	for (; peer < nranks && n < TIME_WAITS; peer++) {
-		wait = (struct time_wait){ peer, atomic64_read(&times->waited[peer]) };
-		if (!wait.ns)
+		ns = atomic64_read(&times->waited[peer]);
+		if (!ns)
 			continue;
-		if (put_wait(skb, &wait))
+		if (coll_put_wait(skb, COLLECTIVE_A_TIME_WAITED, peer, ns))
 			return -EMSGSIZE;
 		n++;
 	}
@@ -196,7 +205,7 @@ int coll_put_waits(struct coll_message *message, struct coll_dump *dump,
 	int next;
 
 	for (; opcode < COLLECTIVE_OPCODE_COUNT; opcode++, peer = 0) {
-		/* Pairs with times_new(). */
+		/* Pairs with coll_times_new(). */
 		times = smp_load_acquire(&member->requests.times[opcode]);
 		while (times && peer < member->id.nranks) {
 			dump->item = opcode * COLLECTIVE_RANKS_MAX + peer;

@@ -133,6 +133,21 @@ static int put_failure(struct sk_buff *skb, int attr, int age,
 	       nla_put_uint(skb, age, failure->age_ms);
 }
 
+static int put_waited(struct sk_buff *skb, const struct coll_answer *answer)
+{
+	u32 i;
+
+	if (!(answer->heard & BIT(COLL_ANSWER_WAITED)))
+		return 0;
+	if (nla_put_uint(skb, COLLECTIVE_A_ANSWER_WAITED_NS, answer->waited_ns))
+		return -EMSGSIZE;
+	for (i = 0; i < COLL_ANSWER_WAITS && answer->longest[i].ns; i++)
+		if (coll_put_wait(skb, COLLECTIVE_A_ANSWER_WAITED, answer->longest[i].rank,
+				  answer->longest[i].ns))
+			return -EMSGSIZE;
+	return 0;
+}
+
 static int put_fields(struct sk_buff *skb, const struct coll_answer *answer)
 {
 	return nla_put_u32(skb, COLLECTIVE_A_ANSWER_PID, answer->pid) ||
@@ -147,7 +162,8 @@ static int put_fields(struct sk_buff *skb, const struct coll_answer *answer)
 	       put_failure(skb, COLLECTIVE_A_ANSWER_REASON, COLLECTIVE_A_ANSWER_REASON_AGE_MS,
 			   &answer->group) ||
 	       put_failure(skb, COLLECTIVE_A_ANSWER_LAST_FAILURE,
-			   COLLECTIVE_A_ANSWER_FAILURE_AGE_MS, &answer->failed);
+			   COLLECTIVE_A_ANSWER_FAILURE_AGE_MS, &answer->failed) ||
+	       put_waited(skb, answer);
 }
 
 /* A rank of which only some parts have come has not answered. */

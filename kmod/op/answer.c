@@ -7,6 +7,7 @@
 #include "fail/failure.h"
 #include "op/request.h"
 #include "op/requests.h"
+#include "op/times.h"
 
 static u32 age_ms(u64 at, u64 now)
 {
@@ -109,4 +110,30 @@ void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *
 	answer_oldest(answer, reqs, now);
 	coll_answer_add_failure(answer, COLL_ANSWER_FAILED, &failed->reason, failed->instance,
 				failed->at);
+}
+
+/**
+ * coll_requests_answer_waits() - add how long a member has waited for other ranks to an answer
+ * @reqs: of the member
+ * @answer: the answer
+ *
+ * Looks at each rank once for each collective: COLLECTIVE_RANKS_MAX times COLLECTIVE_OPCODE_COUNT
+ * sums at most, without a lock.
+ */
+void coll_requests_answer_waits(const struct coll_requests *reqs, struct coll_answer *answer)
+{
+	const struct coll_times *times;
+	u32 peer, i;
+	u64 ns;
+
+	for (peer = 0; peer < reqs->id->nranks; peer++) {
+		ns = 0;
+		for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {
+			/* Pairs with coll_times_new(). */
+			times = smp_load_acquire(&reqs->times[i]);
+			if (times)
+				ns += atomic64_read(&times->waited[peer]);
+		}
+		coll_answer_add_wait(answer, peer, ns);
+	}
 }

@@ -44,6 +44,9 @@ struct coll_admin;
 #define COLL_ADMIN_BUCKETS	64
 #define COLL_ADMIN_WAITED	16
 
+/* Ranks of which an answer says how long they were waited for. */
+#define COLL_ADMIN_LONGEST	4
+
 /** enum coll_admin_state - state of a member */
 enum coll_admin_state {
 	COLL_ADMIN_STATE_NEW,
@@ -175,7 +178,7 @@ struct coll_admin_traffic {
  * @size: number of ranks
  * @lanes: lanes of each rank
  * @members: ranks on this host
- * @owner: user id of its owner
+ * @owner: user id of its owner, in the user namespace of the network namespace
  * @secured: true if it has a secret
  * @timeout_ms: deadline of operations that name none; COLL_ADMIN_NONE: none; 0: as each rank's
  *	JOIN says
@@ -371,6 +374,16 @@ struct coll_admin_operation {
 };
 
 /**
+ * struct coll_admin_wait - a rank that was waited for
+ * @peer: the rank
+ * @ns: how long
+ */
+struct coll_admin_wait {
+	unsigned int peer;
+	uint64_t ns;
+};
+
+/**
  * struct coll_admin_answer - what a rank of a group, on any host, says of itself
  * @group: name of the group
  * @asker: rank of this host that has asked
@@ -391,6 +404,9 @@ struct coll_admin_operation {
  * @reason_age_ms: time since then
  * @last: why the latest operation failed that did
  * @failure_age_ms: time since then
+ * @waited_ns: how long it has waited for other ranks; each moment counts once
+ * @nlongest: entries of @longest
+ * @longest: the ranks that it has waited for longest, the longest first
  */
 struct coll_admin_answer {
 	const char *group;
@@ -412,6 +428,9 @@ struct coll_admin_answer {
 	uint64_t reason_age_ms;
 	struct coll_admin_reason last;
 	uint64_t failure_age_ms;
+	uint64_t waited_ns;
+	unsigned int nlongest;
+	struct coll_admin_wait longest[COLL_ADMIN_LONGEST];
 };
 
 /**
@@ -495,16 +514,6 @@ struct coll_admin_histogram {
 };
 
 /**
- * struct coll_admin_wait - a rank that was waited for
- * @peer: the rank
- * @ns: how long
- */
-struct coll_admin_wait {
-	unsigned int peer;
-	uint64_t ns;
-};
-
-/**
  * struct coll_admin_time - times of a collective of a rank
  * @group: name of the group
  * @rank: the rank
@@ -550,7 +559,7 @@ struct coll_admin_pair {
  * @time_ns: time; CLOCK_MONOTONIC
  * @id: number of this incarnation of the group
  * @size: number of ranks
- * @owner: user id of the owner, in the initial user namespace
+ * @owner: user id of the owner, in the user namespace of the network namespace
  * @pid: process that joined, in the initial PID namespace
  * @state: state of the rank
  * @reason: of kinds aborted, mismatch and left

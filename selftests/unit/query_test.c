@@ -109,6 +109,7 @@ static struct coll_answer answer_of(u32 rank)
 		.submitted = rank,
 	};
 
+	coll_answer_add_wait(&answer, (rank + 1) % nranks, 1000 * rank);
 	if (rank % 2) {
 		answer.parts |= 1U << COLL_ANSWER_OLDEST;
 		answer.oldest = rank;
@@ -322,6 +323,7 @@ static bool same_answer(const struct coll_answer *a, u32 rank)
 	return a->parts == b.parts && a->heard == b.parts && a->pid == b.pid &&
 	       a->state == b.state && a->counted == b.counted && a->submitted == b.submitted &&
 	       a->oldest == b.oldest && a->nwaits == b.nwaits && a->waits[0] == b.waits[0] &&
+	       a->waited_ns == b.waited_ns && a->longest[0].rank == b.longest[0].rank &&
 	       !strcmp(a->node, b.node);
 }
 
@@ -537,6 +539,9 @@ static void test_storm(void)
 	for (i = 0; i < nranks; i++)
 		for (taken = 0; taken < ranks[0].survey.entries[i].answer.nwaits; taken++)
 			passed &= ranks[0].survey.entries[i].answer.waits[taken] < nranks;
+	for (i = 0; i < nranks; i++)
+		for (taken = 0; taken < COLL_ANSWER_WAITS; taken++)
+			passed &= ranks[0].survey.entries[i].answer.longest[taken].rank < nranks;
 	tap_ok(passed, "wrong answers count once, and name ranks of the group");
 }
 
@@ -558,6 +563,12 @@ static void test_parts_again(void)
 		coll_survey_receive(survey, &frame, now);
 	}
 	passed &= !survey->entries[1].answer.heard;
+	answer.longest[0].rank = 4;
+	frame.part = COLL_ANSWER_WAITED;
+	coll_answer_put(frame.body, &answer, frame.part);
+	coll_survey_receive(survey, &frame, now);
+	passed &= !survey->entries[1].answer.heard;
+	answer.longest[0].rank = 2;
 	answer.waits[0] = 3;
 	for (i = 0; i < 3 * COLL_ANSWER_PARTS; i++) {
 		frame.part = i % COLL_ANSWER_PARTS;
@@ -613,6 +624,7 @@ static void test_parts(void)
 	bool passed = true;
 	u32 part;
 
+	coll_answer_add_wait(&full, 1023, 70000);
 	coll_answer_set_node(&full, name);
 	for (part = 0; part < COLL_ANSWER_PARTS; part++) {
 		coll_answer_put(body, &full, part);
@@ -635,6 +647,7 @@ static void test_parts(void)
 		  !memcmp(back.waits, full.waits, sizeof(full.waits)) &&
 		  !memcmp(&back.group, &full.group, sizeof(full.group)) &&
 		  !memcmp(&back.failed, &full.failed, sizeof(full.failed)) &&
+		  back.waited_ns == 70000 && back.longest[0].rank == 1023 &&
 		  !strcmp(back.node, name) && coll_answer_complete(&back);
 	tap_ok(passed, "all parts of an answer are decoded as they were encoded");
 
@@ -681,6 +694,101 @@ static void test_parts(void)
 	       "no character of a name controls a terminal");
 }
 
+/* An answer with waits of each rank from 0 on. */
+static struct coll_answer answer_with_waits(const u64 *ns, u32 n)
+{
+	struct coll_answer answer = { };
+	u32 i;
+
+	for (i = 0; i < n; i++)
+		coll_answer_add_wait(&answer, i, ns[i]);
+	return answer;
+}
+
+static bool waits_survive(const u64 *ns, u32 n)
+{
+	struct coll_answer answer = answer_with_waits(ns, n), back = { };
+	u64 unit = (answer.waited_ns >> 16) + 1, before = ~0ULL;
+	u8 body[COLL_ANSWER_SIZE];
+	u32 i;
+
+	coll_answer_put(body, &answer, COLL_ANSWER_WAITED);
+	if (coll_answer_get(body, &back, COLL_ANSWER_WAITED) || back.waited_ns != answer.waited_ns)
+		return false;
+	for (i = 0; i < COLL_ANSWER_WAITS; i++) {
+		const struct coll_answer_wait *wait = &back.longest[i];
+		u64 was = wait->rank < n ? ns[wait->rank] : 0;
+
+		/* It is rounded down by less than a unit; those that are not named are shorter. */
+		if (wait->ns > before || (wait->ns && (wait->ns > was || wait->ns + unit <= was)))
+			return false;
+		before = wait->ns;
+	}
+	for (i = 0; i < n; i++)
+		if (ns[i] >= back.longest[COLL_ANSWER_WAITS - 1].ns + unit &&
+		    i != back.longest[0].rank && i != back.longest[1].rank &&
+		    i != back.longest[2].rank && i != back.longest[3].rank)
+			return false;
+	return true;
+}
+
+static void test_waits(void)
+{
+	static const u64 some[][6] = {
+		{ 1 }, { 0, 1 }, { 65535 }, { 65536 }, { 3, 2, 1 }, { 1, 2, 3, 4, 5, 6 },
+		{ 6, 6, 6, 6, 6, 6 }, { 1ULL << 53, 1 }, { 1ULL << 51, 1ULL << 51, 1ULL << 52 },
+		{ 1, 1ULL << 40, 1, 1, 1, 1 }, { COLL_ANSWER_WAITED_MAX },
+	};
+	struct coll_answer answer;
+	bool passed = true;
+	u64 random[6];
+	u32 i, k;
+
+	for (i = 0; i < ARRAY_SIZE(some); i++)
+		passed &= waits_survive(some[i], 6);
+	for (i = 0; i < 100000; i++) {
+		for (k = 0; k < 6; k++)
+			random[k] = ((u64)below(1U << 31) << 20) >> below(52);
+		random[below(6)] |= 1;
+		passed &= waits_survive(random, 6);
+	}
+	tap_ok(passed, "the longest waits are decoded as they were encoded, to a 65536th of all");
+
+	/* What is too long for an answer is left out, and the rest is still valid. */
+	answer = answer_with_waits((const u64[]){ ~0ULL, 1, 2 }, 3);
+	tap_ok(answer.waited_ns == COLL_ANSWER_WAITED_MAX && !refuses(&answer, COLL_ANSWER_WAITED),
+	       "waits of centuries are cut");
+	answer = answer_with_waits((const u64[]){ 0, 0 }, 2);
+	tap_ok(!answer.parts, "a rank that has not waited sends no waits");
+}
+
+/* The bytes of the part: the sum, and a rank with units of the sum, four times. */
+static bool refuses_waits(u64 sum, const u16 *longest)
+{
+	struct coll_answer back = { };
+	u8 body[COLL_ANSWER_SIZE];
+
+	memcpy(body, &sum, sizeof(sum));
+	memcpy(body + sizeof(sum), longest, sizeof(body) - sizeof(sum));
+	return coll_answer_get(body, &back, COLL_ANSWER_WAITED) == -EPROTO;
+}
+
+static void test_wrong_waits(void)
+{
+	bool passed = !refuses_waits(100, (const u16[8]) { 1, 60, 2, 40 });
+
+	passed &= refuses_waits(0, (const u16[8]) { 0 });
+	passed &= refuses_waits(COLL_ANSWER_WAITED_MAX + 1, (const u16[8]) { 0 });
+	passed &= refuses_waits(~0ULL, (const u16[8]) { 1, 0xffff });
+	passed &= refuses_waits(100, (const u16[8]) { 1, 101 });
+	passed &= refuses_waits(100, (const u16[8]) { 1, 60, 2, 41 });
+	passed &= refuses_waits(100, (const u16[8]) { 1, 40, 2, 60 });
+	passed &= refuses_waits(100, (const u16[8]) { COLLECTIVE_RANKS_MAX, 60 });
+	passed &= refuses_waits(100, (const u16[8]) { 1, 60, 5, 0 });
+	passed &= refuses_waits(100, (const u16[8]) { 1, 0, 2, 1 });
+	tap_ok(passed, "waits that do not add up are refused");
+}
+
 static void test_hops(void)
 {
 	struct coll_query query = { .origin = 0, .number = 1, .hops = 1 };
@@ -709,6 +817,8 @@ int main(void)
 	test_storm();
 	test_parts_again();
 	test_parts();
+	test_waits();
+	test_wrong_waits();
 	test_hops();
 	tap_ok(!strays, "frames travel on links only");
 	begin(0);

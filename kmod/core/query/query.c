@@ -114,6 +114,9 @@ static bool answer_in_group(const struct coll_answer *answer, u32 nranks)
 	for (i = 0; i < answer->nwaits; i++)
 		if (answer->waits[i] >= nranks)
 			return false;
+	for (i = 0; i < COLL_ANSWER_WAITS; i++)
+		if (answer->longest[i].rank >= nranks)
+			return false;
 	return true;
 }
 

@@ -53,10 +53,20 @@ struct failure_wire {
 	__le32 reserved;
 } __packed;
 
+/* @units have each waited_unit() ns. */
+struct waited_wire {
+	__le64 ns;
+	struct {
+		__le16 rank;
+		__le16 units;
+	} __packed longest[COLL_ANSWER_WAITS];
+} __packed;
+
 static_assert(sizeof(struct state_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct last_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct oldest_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct failure_wire) == COLL_ANSWER_SIZE);
+static_assert(sizeof(struct waited_wire) == COLL_ANSWER_SIZE);
 static_assert(COLL_ANSWER_NODES * COLL_ANSWER_SIZE >= COLL_NODE_MAX);
 static_assert(COLL_ANSWER_PARTS <= 16);
 
@@ -234,6 +244,76 @@ static int get_failure(const u8 *buf, struct coll_answer_failure *failure)
 	return 0;
 }
 
+/* A part of a sum of waits has less than 2^16 of these. */
+static u64 waited_unit(u64 waited_ns)
+{
+	return (waited_ns >> 16) + 1;
+}
+
+/**
+ * coll_answer_add_wait() - add a wait to the sum, and to the longest ones if it is among them
+ * @answer: the answer
+ * @rank: rank that was waited for, once for each answer
+ * @ns: how long; more than COLL_ANSWER_WAITED_MAX in all is left out
+ */
+void coll_answer_add_wait(struct coll_answer *answer, u32 rank, u64 ns)
+{
+	struct coll_answer_wait *longest = answer->longest;
+	u32 i;
+
+	ns = min(ns, COLL_ANSWER_WAITED_MAX - answer->waited_ns);
+	if (!ns)
+		return;
+	answer->parts |= 1U << COLL_ANSWER_WAITED;
+	answer->waited_ns += ns;
+	for (i = COLL_ANSWER_WAITS; i && longest[i - 1].ns < ns; i--)
+		if (i < COLL_ANSWER_WAITS)
+			longest[i] = longest[i - 1];
+	if (i < COLL_ANSWER_WAITS)
+		longest[i] = (struct coll_answer_wait){ .rank = rank, .ns = ns };
+}
+
+static void put_waited(u8 *buf, const struct coll_answer *answer)
+{
+	struct waited_wire w = { .ns = cpu_to_le64(answer->waited_ns) };
+	u64 unit = waited_unit(answer->waited_ns);
+	u32 i;
+
+	for (i = 0; i < COLL_ANSWER_WAITS && answer->longest[i].ns >= unit; i++) {
+		w.longest[i].rank = cpu_to_le16(answer->longest[i].rank);
+		w.longest[i].units = cpu_to_le16(div64_u64(answer->longest[i].ns, unit));
+	}
+	memcpy(buf, &w, sizeof(w));
+}
+
+static int get_waited(const u8 *buf, struct coll_answer *answer)
+{
+	struct waited_wire w;
+	u64 left, unit;
+	u32 i;
+
+	memcpy(&w, buf, sizeof(w));
+	left = le64_to_cpu(w.ns);
+	if (!left || left > COLL_ANSWER_WAITED_MAX)
+		return -EPROTO;
+	unit = waited_unit(left);
+	answer->waited_ns = left;
+	for (i = 0; i < COLL_ANSWER_WAITS; i++) {
+		struct coll_answer_wait wait = {
+			.rank = le16_to_cpu(w.longest[i].rank),
+			.ns = le16_to_cpu(w.longest[i].units) * unit,
+		};
+
+		/* Parts of the sum, the longest first. */
+		if (wait.rank >= (wait.ns ? COLLECTIVE_RANKS_MAX : 1) || wait.ns > left ||
+		    (i && wait.ns > answer->longest[i - 1].ns))
+			return -EPROTO;
+		left -= wait.ns;
+		answer->longest[i] = wait;
+	}
+	return 0;
+}
+
 static int get_node(const u8 *buf, struct coll_answer *answer, u32 index)
 {
 	char *to = answer->node + index * COLL_ANSWER_SIZE;
@@ -275,6 +355,9 @@ void coll_answer_put(u8 *buf, const struct coll_answer *answer, enum coll_answer
 	case COLL_ANSWER_FAILED:
 		put_failure(buf, &answer->failed);
 		break;
+	case COLL_ANSWER_WAITED:
+		put_waited(buf, answer);
+		break;
 	default:
 		memcpy(buf, answer->node + (part - COLL_ANSWER_NODE_0) * COLL_ANSWER_SIZE,
 		       COLL_ANSWER_SIZE);
@@ -308,6 +391,9 @@ int coll_answer_get(const u8 *buf, struct coll_answer *answer, enum coll_answer_
 		break;
 	case COLL_ANSWER_FAILED:
 		err = get_failure(buf, &answer->failed);
+		break;
+	case COLL_ANSWER_WAITED:
+		err = get_waited(buf, answer);
 		break;
 	default:
 		err = get_node(buf, answer, part - COLL_ANSWER_NODE_0);

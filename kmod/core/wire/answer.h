@@ -17,6 +17,9 @@
 /* Ranks that an answer names as waited for. */
 #define COLL_ANSWER_WAITS	4
 
+/* Longest sum of waits in an answer; those of COLLECTIVE_RANKS_MAX ranks can be added; ns. */
+#define COLL_ANSWER_WAITED_MAX	((1ULL << 54) - 1)
+
 /* A part is one ANSWER frame.  STATE is always sent; the others if there is something to say. */
 enum coll_answer_part {
 	COLL_ANSWER_STATE,	/* the rank and its process */
@@ -24,6 +27,7 @@ enum coll_answer_part {
 	COLL_ANSWER_OLDEST,	/* the oldest operation in flight */
 	COLL_ANSWER_GROUP,	/* why the group has failed */
 	COLL_ANSWER_FAILED,	/* why the latest operation failed that did */
+	COLL_ANSWER_WAITED,	/* how long the rank has waited, and for which ranks longest */
 	COLL_ANSWER_NODE_0,	/* name of the host, 24 characters a part */
 	COLL_ANSWER_NODE_1,
 	COLL_ANSWER_NODE_2,
@@ -48,6 +52,16 @@ struct coll_answer_failure {
 	u32 rank_a;
 	u32 rank_b;
 	u32 age_ms;
+};
+
+/**
+ * struct coll_answer_wait - a rank that was waited for
+ * @rank: the rank
+ * @ns: how long; 0: there is no such rank
+ */
+struct coll_answer_wait {
+	u32 rank;
+	u64 ns;
 };
 
 /**
@@ -76,6 +90,8 @@ struct coll_answer_failure {
  * @waits: ranks that it waits for; likewise
  * @group: why the group has failed; of GROUP
  * @failed: why the latest operation failed that did; of FAILED
+ * @waited_ns: how long the rank has waited for other ranks; of WAITED
+ * @longest: those that it has waited for longest, the longest first; likewise
  * @node: name of the host, ended by NUL; of NODE_0 and the following
  */
 struct coll_answer {
@@ -103,6 +119,8 @@ struct coll_answer {
 	u32 waits[COLL_ANSWER_WAITS];
 	struct coll_answer_failure group;
 	struct coll_answer_failure failed;
+	u64 waited_ns;
+	struct coll_answer_wait longest[COLL_ANSWER_WAITS];
 	char node[COLL_ANSWER_NODES * COLL_ANSWER_SIZE + 1];
 };
 
@@ -116,6 +134,7 @@ static inline bool coll_answer_complete(const struct coll_answer *answer)
 	       (answer->heard & answer->parts) == answer->parts;
 }
 
+void coll_answer_add_wait(struct coll_answer *answer, u32 rank, u64 ns);
 void coll_answer_set_node(struct coll_answer *answer, const char *name);
 void coll_answer_put(u8 *buf, const struct coll_answer *answer, enum coll_answer_part part);
 int coll_answer_get(const u8 *buf, struct coll_answer *answer, enum coll_answer_part part);
