@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One rank of a group on two machines.  Rank 3, on the other machine, stops itself before an
- * operation.  Rank 0 runs "collectivectl why", which names the process and its machine, and
- * "collectivectl rank".  Then rank 3 continues, and all results are right.
+ * One rank of a group on two machines.  Rank 3, on the other machine, calls some operations late,
+ * and then stops itself before another one.  Rank 0 runs "collectivectl why", which names the
+ * process and its machine, "collectivectl rank", and "collectivectl time straggler", which names
+ * rank 3, too, whatever rank of that machine passes its delay on.  Then rank 3 continues, and all
+ * results are right.
  *
  *	query_ranks NODE
  *
@@ -21,6 +23,7 @@
 
 #define STOPPED		3U
 #define OPERATIONS	17
+#define LATE_US		100000
 
 static char output[1 << 16];
 
@@ -62,7 +65,7 @@ static int sum(struct coll_comm *comm, uint32_t mine, uint32_t *total)
 
 static int ask(uint32_t pid, const char *node)
 {
-	char wanted[200];
+	char wanted[300];
 	int status;
 
 	sleep(3);
@@ -76,6 +79,13 @@ static int ask(uint32_t pid, const char *node)
 	snprintf(wanted, sizeof(wanted), "collectivectl -j rank | jq -e '.ranks | %s and %s\"%s\"'",
 		 "length == 4 and .[3].stopped and .[0].oldest == \"allreduce #17\"",
 		 ".[2].node == .[3].node and .[3].node == ", node);
+	if (run(wanted))
+		return 1;
+	run("collectivectl time straggler");
+	snprintf(wanted, sizeof(wanted),
+		 "collectivectl -j time straggler | jq -e '.stragglers | %s and %s and %s\"%s\"'",
+		 "([.[] | select(.straggler and .late > 1e9) | .rank] == [3])",
+		 "([.[] | select(.waited)] | length == 4)", ".[3].node == ", node);
 	return run(wanted);
 }
 
@@ -92,9 +102,12 @@ int main(int argc, char **argv)
 		return 1;
 	if (sum(comm, coll_rank(comm) == STOPPED ? getpid() : 0, &pid))
 		return 1;
-	for (i = 1; i < OPERATIONS; i++)
+	for (i = 1; i < OPERATIONS; i++) {
+		if (coll_rank(comm) == STOPPED)
+			usleep(LATE_US);
 		if (sum(comm, coll_rank(comm), &total) || total != 6)
 			return 1;
+	}
 	if (coll_rank(comm) == STOPPED && stop_for(20))
 		return 1;
 	if (!coll_rank(comm)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <err.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,97 +8,149 @@
 #include "ctl.h"
 #include "late.h"
 
-static struct late_group *group_add(struct lates *lates, const char *name)
-{
-	struct late_group *group;
-	size_t i;
+/* Two answers of a rank are further apart. */
+#define SAME_ANSWER_NS	(COLL_ADMIN_QUERY_MS * 1000000ULL / 2)
 
-	for (i = 0; i < lates->n; i++)
-		if (!strcmp(lates->group[i].name, name))
-			return &lates->group[i];
-	lates->group = reallocarray(lates->group, lates->n + 1, sizeof(*group));
-	if (!lates->group)
+void late_group_init(struct late_group *group, const char *name, unsigned int size)
+{
+	*group = (struct late_group){
+		.size = size,
+		.rank = calloc(size, sizeof(*group->rank)),
+		.answer = calloc(size, sizeof(*group->answer)),
+	};
+	if (!group->rank || !group->answer)
 		err(CTL_FAILED, "memory");
-	group = &lates->group[lates->n++];
-	memset(group, 0, sizeof(*group));
 	snprintf(group->name, sizeof(group->name), "%s", name);
-	return group;
 }
 
-static int add_time(const struct coll_admin_time *time, void *arg)
+static int add_group(const struct coll_admin_group *group, void *arg)
 {
-	struct late_group *group = group_add(arg, time->group);
-	struct late_rank *rank;
+	struct lates *lates = arg;
 
-	if (time->rank >= LATE_RANKS)
+	lates->group = reallocarray(lates->group, lates->n + 1, sizeof(*lates->group));
+	if (!lates->group)
+		err(CTL_FAILED, "memory");
+	late_group_init(&lates->group[lates->n], group->name, group->size);
+	lates->group[lates->n++].members = group->members;
+	return 0;
+}
+
+static int add_member(const struct coll_admin_member *member, void *arg)
+{
+	struct late_group *group = arg;
+
+	if (member->rank >= group->size)
 		return 0;
-	rank = &group->rank[time->rank];
-	group->here += !rank->here;
-	rank->here = true;
+	group->rank[member->rank].here = true;
+	group->rank[member->rank].known = true;
 	return 0;
 }
 
 static int add_wait(const struct coll_admin_pair *pair, void *arg)
 {
-	struct late_group *group = group_add(arg, pair->group);
+	struct late_group *group = arg;
 
-	if (pair->rank < LATE_RANKS)
-		group->rank[pair->rank].waited += pair->waited.ns;
-	if (pair->waited.peer < LATE_RANKS)
-		group->rank[pair->waited.peer].awaited += pair->waited.ns;
+	if (pair->rank >= group->size || pair->waited.peer >= group->size)
+		return 0;
+	group->rank[pair->rank].waited += pair->waited.ns;
+	group->rank[pair->waited.peer].awaited += pair->waited.ns;
 	return 0;
 }
 
-/* The ranks of this host are those that have times, also if they have waited for none. */
-int lates_take(struct lates *lates, const char *group)
+static int add_answer(const struct coll_admin_answer *answer, void *arg)
 {
+	struct late_group *group = arg;
+	struct late_answer *late;
+
+	if (!answer->answered || answer->rank >= group->size)
+		return 0;
+	snprintf(group->rank[answer->rank].node, sizeof(group->rank[answer->rank].node), "%s",
+		 answer->node);
+	/* Of a rank of this host all waits are known, and not the longest ones only. */
+	if (group->rank[answer->rank].here)
+		return 0;
+	late = &group->answer[answer->rank];
+	late->answered = true;
+	late->at = ctl_clock_ns(CLOCK_MONOTONIC) - answer->age_ns;
+	late->waited = answer->waited_ns;
+	late->n = answer->nlongest;
+	memcpy(late->longest, answer->longest, late->n * sizeof(*late->longest));
+	return 0;
+}
+
+static void group_free(struct late_group *group)
+{
+	free(group->rank);
+	free(group->answer);
+}
+
+/* Return: 0 or more; or a negative errno, as of a group of another user, or that has ended. */
+static int take_group(struct late_group *group, struct coll_admin *admin, unsigned int timeout_ms)
+{
+	int error = coll_admin_waits(admin, group->name, COLL_ADMIN_ALL, add_wait, group);
+
+	if (error >= 0)
+		error = coll_admin_members(admin, group->name, COLL_ADMIN_ALL, add_member,
+					   group);
+	/* A group that cannot ask, as before it is connected, shows what is known on this host. */
+	if (error >= 0 && group->members < group->size)
+		coll_admin_query(admin, group->name, timeout_ms, add_answer, group);
+	return error;
+}
+
+int lates_take(struct lates *lates, struct coll_admin *admin, const char *name,
+	       unsigned int timeout_ms)
+{
+	size_t i, n = 0;
 	int error;
 
 	*lates = (struct lates){ 0 };
-	error = coll_admin_times(ctl.admin, group, COLL_ADMIN_ALL, add_time, lates);
-	return error < 0 ? error :
-	       coll_admin_waits(ctl.admin, group, COLL_ADMIN_ALL, add_wait, lates);
+	error = coll_admin_groups(admin, name, add_group, lates);
+	for (i = 0; error >= 0 && i < lates->n; i++) {
+		int refused = take_group(&lates->group[i], admin, timeout_ms);
+
+		if (refused >= 0) {
+			lates->group[n++] = lates->group[i];
+			continue;
+		}
+		group_free(&lates->group[i]);
+		if (name || (refused != -EACCES && refused != -ENOENT))
+			error = refused;
+	}
+	/* After an error the rest was not taken. */
+	for (; i < lates->n; i++)
+		group_free(&lates->group[i]);
+	lates->n = n;
+	return error;
 }
 
 struct lates lates_copy(const struct lates *lates)
 {
 	struct lates copy = { .n = lates->n };
+	size_t i;
 
 	copy.group = reallocarray(NULL, lates->n + 1, sizeof(*copy.group));
 	if (!copy.group)
 		err(CTL_FAILED, "memory");
-	if (lates->n)
-		memcpy(copy.group, lates->group, lates->n * sizeof(*copy.group));
+	for (i = 0; i < lates->n; i++) {
+		const struct late_group *from = &lates->group[i];
+		struct late_group *to = &copy.group[i];
+
+		late_group_init(to, from->name, from->size);
+		to->members = from->members;
+		memcpy(to->rank, from->rank, from->size * sizeof(*to->rank));
+		memcpy(to->answer, from->answer, from->size * sizeof(*to->answer));
+	}
 	return copy;
 }
 
 void lates_free(struct lates *lates)
 {
-	free(lates->group);
-}
-
-/* A rank that has joined again counts from 0. */
-static void subtract(uint64_t *now, uint64_t earlier)
-{
-	if (*now >= earlier)
-		*now -= earlier;
-}
-
-void lates_subtract(struct lates *lates, const struct lates *earlier)
-{
-	const struct late_group *before;
-	unsigned int rank;
 	size_t i;
 
-	for (i = 0; i < lates->n; i++) {
-		before = lates_find(earlier, lates->group[i].name);
-		for (rank = 0; before && rank < LATE_RANKS; rank++) {
-			struct late_rank *now = &lates->group[i].rank[rank];
-
-			subtract(&now->waited, before->rank[rank].waited);
-			subtract(&now->awaited, before->rank[rank].awaited);
-		}
-	}
+	for (i = 0; i < lates->n; i++)
+		group_free(&lates->group[i]);
+	free(lates->group);
 }
 
 const struct late_group *lates_find(const struct lates *lates, const char *group)
@@ -110,9 +163,102 @@ const struct late_group *lates_find(const struct lates *lates, const char *group
 	return NULL;
 }
 
+/* A rank that has joined again counts from 0. */
+static void subtract(uint64_t *now, uint64_t earlier)
+{
+	if (*now >= earlier)
+		*now -= earlier;
+}
+
+/*
+ * A rank that an answer does not name was waited for less than those that it names, so the
+ * difference is that much at least.
+ */
+static uint64_t longest_before(const struct late_answer *earlier, unsigned int peer)
+{
+	unsigned int i;
+
+	for (i = 0; i < earlier->n; i++)
+		if (earlier->longest[i].peer == peer)
+			return earlier->longest[i].ns;
+	return earlier->n < COLL_ADMIN_LONGEST ? 0 : earlier->longest[earlier->n - 1].ns;
+}
+
+static void subtract_answer(struct late_answer *now, const struct late_answer *earlier)
+{
+	unsigned int i;
+
+	/* A group is asked once a second at most: another program may have asked just before. */
+	now->answered &= earlier->answered && now->at - earlier->at > SAME_ANSWER_NS;
+	/* It has joined again. */
+	if (now->waited < earlier->waited)
+		return;
+	now->waited -= earlier->waited;
+	for (i = 0; i < now->n; i++) {
+		uint64_t before = longest_before(earlier, now->longest[i].peer);
+
+		now->longest[i].ns -= before < now->longest[i].ns ? before : now->longest[i].ns;
+	}
+}
+
+void lates_subtract(struct lates *lates, const struct lates *earlier)
+{
+	const struct late_group *before;
+	unsigned int rank;
+	size_t i;
+
+	for (i = 0; i < lates->n; i++) {
+		before = lates_find(earlier, lates->group[i].name);
+		/* Another group may have the name now. */
+		if (!before || before->size != lates->group[i].size)
+			continue;
+		for (rank = 0; rank < before->size; rank++) {
+			struct late_rank *now = &lates->group[i].rank[rank];
+
+			subtract(&now->waited, before->rank[rank].waited);
+			subtract(&now->awaited, before->rank[rank].awaited);
+			subtract_answer(&lates->group[i].answer[rank], &before->answer[rank]);
+		}
+	}
+}
+
+static void sum_answer(struct late_group *group, unsigned int number)
+{
+	const struct late_answer *answer = &group->answer[number];
+	struct late_rank *rank = &group->rank[number];
+	unsigned int i;
+
+	if (!answer->answered)
+		return;
+	rank->known = true;
+	rank->waited += answer->waited;
+	for (i = 0; i < answer->n; i++)
+		if (answer->longest[i].peer < group->size)
+			group->rank[answer->longest[i].peer].awaited += answer->longest[i].ns;
+}
+
+void lates_sum(struct lates *lates)
+{
+	unsigned int rank;
+	size_t i;
+
+	for (i = 0; i < lates->n; i++)
+		for (rank = 0; rank < lates->group[i].size; rank++)
+			sum_answer(&lates->group[i], rank);
+}
+
+unsigned int late_known(const struct late_group *group)
+{
+	unsigned int rank, n = 0;
+
+	for (rank = 0; rank < group->size; rank++)
+		n += group->rank[rank].known;
+	return n;
+}
+
 uint64_t late_ns(const struct late_rank *rank)
 {
-	return rank->awaited > rank->waited ? rank->awaited - rank->waited : 0;
+	return rank->known && rank->awaited > rank->waited ? rank->awaited - rank->waited : 0;
 }
 
 unsigned int late_worst(const struct late_group *group)
@@ -120,7 +266,7 @@ unsigned int late_worst(const struct late_group *group)
 	unsigned int rank, worst = COLL_ADMIN_NONE;
 	uint64_t most = 0;
 
-	for (rank = 0; rank < LATE_RANKS; rank++) {
+	for (rank = 0; rank < group->size; rank++) {
 		if (late_ns(&group->rank[rank]) <= most)
 			continue;
 		worst = rank;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which ranks others have waited for, by group. */
+/* Which ranks others have waited for, by group, from what the ranks of all hosts say. */
 #ifndef LATE_H
 #define LATE_H
 
@@ -7,30 +7,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LATE_RANKS	1024
+#include <collective_admin.h>
 
 /**
  * struct late_rank - a rank of a group
- * @here: true if it is a member on this host, and so says what it has waited itself
+ * @here: true if it is a member on this host
+ * @known: true if it has said how long it has waited itself
  * @waited: how long it has waited for other ranks; ns
- * @awaited: how long ranks of this host have waited for it; ns
+ * @awaited: how long ranks that have said so have waited for it; ns
+ * @node: name of its host; empty: not known
  */
 struct late_rank {
 	bool here;
+	bool known;
 	uint64_t waited;
 	uint64_t awaited;
+	char node[68];
+};
+
+/**
+ * struct late_answer - what a rank of another host has answered
+ * @answered: true if it has
+ * @at: when; CLOCK_MONOTONIC ns
+ * @waited: how long it has waited for other ranks; ns
+ * @n: entries of @longest
+ * @longest: the ranks that it has waited for longest, the longest first
+ */
+struct late_answer {
+	bool answered;
+	uint64_t at;
+	uint64_t waited;
+	unsigned int n;
+	struct coll_admin_wait longest[COLL_ADMIN_LONGEST];
 };
 
 /**
  * struct late_group - a group
  * @name: its name
- * @here: number of ranks on this host
- * @rank: by rank
+ * @size: number of ranks
+ * @members: number of ranks on this host
+ * @rank: by rank; sums of this host, until lates_sum() has added those of others
+ * @answer: by rank
  */
 struct late_group {
 	char name[40];
-	unsigned int here;
-	struct late_rank rank[LATE_RANKS];
+	unsigned int size;
+	unsigned int members;
+	struct late_rank *rank;
+	struct late_answer *answer;
 };
 
 /**
@@ -43,20 +67,35 @@ struct lates {
 	size_t n;
 };
 
-/* Return: 0 or more, or a negative errno. */
-int lates_take(struct lates *lates, const char *group);
+/* A group of which nothing is known yet. */
+void late_group_init(struct late_group *group, const char *name, unsigned int size);
+
+/*
+ * Takes what ranks of this host have waited, and asks those of other hosts for it.  What does not
+ * come within @timeout_ms is not known.  @name: of a group; NULL: all that the user may see.
+ *
+ * Return: 0 or more, or a negative errno.
+ */
+int lates_take(struct lates *lates, struct coll_admin *admin, const char *name,
+	       unsigned int timeout_ms);
 struct lates lates_copy(const struct lates *lates);
 void lates_free(struct lates *lates);
 
-/* Leaves the times since an earlier moment. */
+/* Leaves the times since an earlier moment; a rank that has not answered at both is not known. */
 void lates_subtract(struct lates *lates, const struct lates *earlier);
+
+/* Adds what ranks of other hosts have answered, once. */
+void lates_sum(struct lates *lates);
 
 /* Return: the group, or NULL. */
 const struct late_group *lates_find(const struct lates *lates, const char *group);
 
+/* Return: number of ranks that have said what they have waited. */
+unsigned int late_known(const struct late_group *group);
+
 /*
  * How long others have waited for a rank, less what it has waited itself: a rank that only passes
- * on what it waits for is not late.  Return: ns; 0: it is not late.
+ * on what it waits for is not late.  Return: ns; 0: it is not late, or that is not known.
  */
 uint64_t late_ns(const struct late_rank *rank);
 

@@ -200,6 +200,7 @@ enum {
 	LATE_GROUP,
 	LATE_RANK,
 	LATE_HERE,
+	LATE_NODE,
 	LATE_AWAITED,
 	LATE_WAITED,
 	LATE_LATE,
@@ -210,6 +211,7 @@ static const struct column late_columns[] = {
 	[LATE_GROUP]		= { .name = "GROUP" },
 	[LATE_RANK]		= { .name = "RANK", .kind = COLUMN_NUMBER },
 	[LATE_HERE]		= { .name = "HERE", .kind = COLUMN_FLAG },
+	[LATE_NODE]		= { .name = "NODE" },
 	[LATE_AWAITED]		= { .name = "AWAITED", .kind = COLUMN_DURATION },
 	[LATE_WAITED]		= { .name = "WAITED", .kind = COLUMN_DURATION },
 	[LATE_LATE]		= { .name = "LATE", .kind = COLUMN_DURATION },
@@ -225,37 +227,53 @@ static void late_row(struct table *table, const struct late_group *group, unsign
 	table_text(table, LATE_GROUP, group->name);
 	table_number(table, LATE_RANK, number);
 	table_flag(table, LATE_HERE, rank->here);
+	table_text(table, LATE_NODE, rank->node);
 	table_number(table, LATE_AWAITED, rank->awaited);
-	if (rank->here)
+	if (rank->known) {
 		table_number(table, LATE_WAITED, rank->waited);
-	table_number(table, LATE_LATE, late_ns(rank));
+		table_number(table, LATE_LATE, late_ns(rank));
+	}
 	table_flag(table, LATE_STRAGGLER, worst);
 	if (worst)
 		table_color(table, LATE_RANK, COLOR_WARNING);
 }
 
+static void late_rows(struct table *table, const struct late_group *group)
+{
+	unsigned int number, worst = late_worst(group);
+
+	for (number = 0; number < group->size; number++)
+		late_row(table, group, number, number == worst);
+}
+
+/* One that has not answered may be the straggler, or wait for another one. */
+static void print_unknown(const struct late_group *group)
+{
+	unsigned int unknown = group->size - late_known(group);
+
+	if (unknown && !ctl.json)
+		printf("%s: %u rank%s not answered, so another one may be the straggler\n",
+		       group->name, unknown, unknown == 1 ? " has" : "s have");
+}
+
 static int time_straggler(int argc, char **argv)
 {
 	struct table *table = table_new("stragglers", late_columns, ARRAY_SIZE(late_columns));
-	unsigned int number, worst;
 	struct lates lates;
 	size_t i;
 	int err;
 
 	if (argc > 1)
 		ctl_usage("too many arguments");
-	err = lates_take(&lates, argc ? argv[0] : NULL);
-	for (i = 0; err >= 0 && i < lates.n; i++) {
-		const struct late_group *group = &lates.group[i];
-
-		worst = late_worst(group);
-		for (number = 0; number < LATE_RANKS; number++)
-			if (group->rank[number].here || group->rank[number].awaited)
-				late_row(table, group, number, number == worst);
-	}
-	lates_free(&lates);
+	err = lates_take(&lates, ctl.admin, argc ? argv[0] : NULL, COLL_ADMIN_QUERY_MS);
+	lates_sum(&lates);
+	for (i = 0; err >= 0 && i < lates.n; i++)
+		late_rows(table, &lates.group[i]);
 	if (err >= 0)
 		table_print(table);
+	for (i = 0; err >= 0 && i < lates.n; i++)
+		print_unknown(&lates.group[i]);
+	lates_free(&lates);
 	return ctl_result(err);
 }
 

@@ -13,6 +13,9 @@
 
 #define NAME_SIZE	40
 
+/* Time for the ranks of other hosts to answer; ms.  One that does not would delay each screen. */
+#define ANSWER_MS	200
+
 /**
  * struct sample - a rank at a moment
  * @group: name of its group
@@ -120,7 +123,7 @@ static int take_samples(struct samples *samples, const char *group)
 		return error;
 	/* Requests and times of other users are not shown, which is no error here. */
 	coll_admin_requests(ctl.admin, group, COLL_ADMIN_ALL, add_request, samples);
-	lates_take(&samples->lates, group);
+	lates_take(&samples->lates, ctl.admin, group, ANSWER_MS);
 	return error;
 }
 
@@ -133,7 +136,7 @@ static void free_samples(struct samples *samples)
 /* How late a rank is, in per cent of the time that the ranks which could wait for it had. */
 static double late_percent(const struct late_group *group, unsigned int rank, uint64_t ns)
 {
-	unsigned int others = group->here - group->rank[rank].here;
+	unsigned int others = late_known(group) - group->rank[rank].known;
 
 	return others && ns ? 100.0 * late_ns(&group->rank[rank]) / others / ns : 0;
 }
@@ -148,7 +151,7 @@ static unsigned int percent(double value)
 static void set_waits(struct table *table, const struct late_group *late, unsigned int rank,
 		      uint64_t ns)
 {
-	if (!late || rank >= LATE_RANKS || !ns)
+	if (!late || rank >= late->size || !late->rank[rank].known || !ns)
 		return;
 	table_number(table, TOP_WAIT, percent(100.0 * late->rank[rank].waited / ns));
 	table_number(table, TOP_LATE, percent(late_percent(late, rank, ns)));
@@ -159,13 +162,18 @@ static void set_waits(struct table *table, const struct late_group *late, unsign
 /* The rank may be one of another host, which has no line. */
 static void print_straggler(const struct late_group *late, uint64_t ns)
 {
-	unsigned int rank = late_worst(late);
+	unsigned int rank = late_worst(late), known = late_known(late);
 
 	if (rank == COLL_ADMIN_NONE || late_percent(late, rank, ns) < 1)
 		return;
-	printf("%s: rank %u%s is waited for most: %s%.0f%%%s of the time of the other ranks here\n",
-	       late->name, rank, late->rank[rank].here ? "" : " (on another host)",
+	printf("%s: rank %u", late->name, rank);
+	if (!late->rank[rank].here)
+		printf(" (on %s)", late->rank[rank].node);
+	printf(" is waited for most: %s%.0f%%%s of the time of the other ranks",
 	       color_begin(COLOR_WARNING), late_percent(late, rank, ns), color_end());
+	if (known < late->size)
+		printf(" that have said so, %u of %u", known - 1, late->size - 1);
+	putchar('\n');
 }
 
 static void print_sample(struct table *table, const struct sample *sample,
@@ -211,6 +219,7 @@ static void print_samples(const struct samples *now, const struct samples *befor
 	if (isatty(STDOUT_FILENO) && !ctl.json)
 		fputs("\033[H\033[J", stdout);
 	lates_subtract(&waited, &before->lates);
+	lates_sum(&waited);
 	for (i = 0; i < now->n; i++)
 		print_sample(table, &now->sample[i], before, &waited, ns);
 	table_print(table);
