@@ -304,6 +304,8 @@ TEST(monitor)
 	EXPECT_TRUE(printed("\"joined\"") && printed("\"aborted\"") && printed("\"left\""));
 }
 
+#define DASHBOARD	"examples/grafana/collective.json"
+
 TEST_F(two_ranks, metrics)
 {
 	if (unavailable())
@@ -323,6 +325,15 @@ TEST_F(two_ranks, metrics)
 			 "sh -c 'ln -s v file.$$; exec collectivectl metrics file'"));
 	EXPECT_EQ(0, run("cat /tmp/prom/v && stat -c '%%A' /tmp/prom/file"));
 	EXPECT_TRUE(printed("kept\n-rw-r--r--\n"));
+	/* The dashboard asks for metrics that there are. */
+	if (!access(DASHBOARD, R_OK)) {
+		EXPECT_EQ(0, run("jq -r '.. | .expr? // empty' %s | %s | %s >/tmp/asked.prom", DASHBOARD,
+				 "grep -o 'collective_[a-z_]*'",
+				 "sed 's/_\\(bucket\\|sum\\|count\\)$//'"));
+		EXPECT_EQ(0, run("grep -c '^collective_operation_seconds$' /tmp/asked.prom"));
+		EXPECT_EQ(0, run("while read -r name; do %s; done </tmp/asked.prom",
+				 "grep \"^# TYPE $name \" /tmp/collective.prom || exit"));
+	}
 	if (system("promtool --version >/dev/null 2>&1"))
 		SKIP(return, "no promtool in PATH");
 	EXPECT_EQ(0, run("promtool check metrics </tmp/collective.prom 2>&1"));
