@@ -65,6 +65,6 @@ void parse_reason(struct nlattr *attr, struct coll_admin_reason *reason);
 void parse_call(struct nlattr *attr, struct coll_admin_call *call);
 void parse_histogram(struct nlattr *attr, struct coll_admin_histogram *histogram);
 void parse_wait(struct nlattr *attr, struct coll_admin_wait *wait);
-void parse_traffic(struct nlattr *attr, struct coll_admin_traffic *traffic);
+void parse_traffic(struct nlattr *attr, struct coll_admin_traffic *traffic, uint64_t *placed);
 
 #endif /* COLL_ADMIN_INTERNAL_H */

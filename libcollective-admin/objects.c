@@ -87,7 +87,7 @@ static void member_counters(struct nlattr **attrs, struct coll_admin_member *mem
 				 attrs[COLLECTIVE_A_MEMBER_ERRORS], NULL);
 	for (i = 1; i <= COLLECTIVE_A_ERRORS_MAX; i++)
 		member->errors[i] = attr_uint(errors[i], 0);
-	parse_traffic(attrs[COLLECTIVE_A_MEMBER_TRAFFIC], &member->traffic);
+	parse_traffic(attrs[COLLECTIVE_A_MEMBER_TRAFFIC], &member->traffic, &member->placed_bytes);
 }
 
 static int take_member(struct nlattr **attrs, void *ctx)
@@ -131,7 +131,7 @@ static int take_lane(struct nlattr **attrs, void *ctx)
 		.cpu = attr_u32(attrs[COLLECTIVE_A_LANE_CPU], 0),
 	};
 
-	parse_traffic(attrs[COLLECTIVE_A_LANE_TRAFFIC], &lane.traffic);
+	parse_traffic(attrs[COLLECTIVE_A_LANE_TRAFFIC], &lane.traffic, &lane.placed_bytes);
 	return user->each(&lane, user->arg);
 }
 

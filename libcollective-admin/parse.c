@@ -96,7 +96,7 @@ void parse_call(struct nlattr *attr, struct coll_admin_call *call)
 	call->layout = attr_uint(attrs[COLLECTIVE_A_CALL_LAYOUT], 0);
 }
 
-void parse_traffic(struct nlattr *attr, struct coll_admin_traffic *traffic)
+void parse_traffic(struct nlattr *attr, struct coll_admin_traffic *traffic, uint64_t *placed)
 {
 	struct nlattr *attrs[COLLECTIVE_A_TRAFFIC_MAX + 1] = { 0 };
 
@@ -110,6 +110,7 @@ void parse_traffic(struct nlattr *attr, struct coll_admin_traffic *traffic)
 	traffic->stored = attr_uint(attrs[COLLECTIVE_A_TRAFFIC_STORED], 0);
 	traffic->zero_copy = attr_uint(attrs[COLLECTIVE_A_TRAFFIC_ZERO_COPY], 0);
 	traffic->nontemporal = attr_uint(attrs[COLLECTIVE_A_TRAFFIC_NONTEMPORAL], 0);
+	*placed = attr_uint(attrs[COLLECTIVE_A_TRAFFIC_PLACED], 0);
 }
 
 static void parse_bucket(struct nlattr *attr, struct coll_admin_bucket *bucket)

@@ -218,6 +218,7 @@ struct coll_admin_group {
  * @reason: why the group has failed
  * @last: why the latest operation failed that did
  * @events_lost: events of this rank that were not sent
+ * @placed_bytes: part of what was received that a device has stored in the process's memory
  */
 struct coll_admin_member {
 	const char *group;
@@ -240,6 +241,7 @@ struct coll_admin_member {
 	struct coll_admin_reason reason;
 	struct coll_admin_reason last;
 	uint64_t events_lost;
+	uint64_t placed_bytes;
 };
 
 /**
@@ -249,6 +251,7 @@ struct coll_admin_member {
  * @lane: number of the lane
  * @cpu: CPU of its work item
  * @traffic: its counters
+ * @placed_bytes: part of what was received that a device has stored in the process's memory
  */
 struct coll_admin_lane {
 	const char *group;
@@ -256,6 +259,7 @@ struct coll_admin_lane {
 	unsigned int lane;
 	unsigned int cpu;
 	struct coll_admin_traffic traffic;
+	uint64_t placed_bytes;
 };
 
 /**

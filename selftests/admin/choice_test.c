@@ -263,6 +263,90 @@ TEST_F_TIMEOUT(choice, is_told, 100)
 }
 
 /*
+ * What a device has stored
+ */
+
+#define PAYLOAD		(256 * 1024)
+
+FIXTURE(stored) {
+	struct pair pair;
+};
+
+FIXTURE_SETUP(stored)
+{
+	if (!rdma_offered())
+		SKIP(return, "no " MODULE ".ko");
+	ASSERT_EQ(0, pair_open(&self->pair));
+}
+
+FIXTURE_TEARDOWN(stored)
+{
+	pair_close(&self->pair);
+}
+
+static int find_member(const struct coll_admin_member *member, void *arg)
+{
+	*(__u64 *)arg = member->placed_bytes;
+	return 0;
+}
+
+static int add_lane(const struct coll_admin_lane *lane, void *arg)
+{
+	*(__u64 *)arg += lane->placed_bytes;
+	return 0;
+}
+
+/* Does a command print the number?  Return: 0 or not. */
+static int prints(const struct pair *pair, const char *format)
+{
+	char command[256];
+
+	snprintf(command, sizeof(command), format, pair->name);
+	return system(command);
+}
+
+TEST_F_TIMEOUT(stored, is_told, 100)
+{
+	static const char json[] =
+		"collectivectl -j member show %s 1 | jq -e '.members[0].placed == 262144' >&2";
+	static const char metrics[] =
+		"collectivectl metrics | grep 'collective_placed_bytes_total{.*%s.*} 262144$' >&2";
+	__u8 *payload = aligned_alloc(4096, 2 * PAYLOAD);
+	struct pair *pair = &self->pair;
+	struct collective_op op = {
+		.opcode = COLLECTIVE_BROADCAST,
+		.type = COLLECTIVE_UINT8,
+		.count = PAYLOAD,
+	};
+	__u64 request, member = 0, lanes = 0;
+	struct coll_admin *admin;
+	int i;
+
+	ASSERT_NE(NULL, payload);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pair_join(pair, i, RDMA, true));
+	ASSERT_EQ(0, pair_connect(pair, CONNECT_MS));
+	op.send = (uintptr_t)payload;
+	op.recv = (uintptr_t)payload;
+	ASSERT_EQ(0, member_start(pair->fd[0], &op, &request));
+	op.send = (uintptr_t)payload + PAYLOAD;
+	op.recv = (uintptr_t)payload + PAYLOAD;
+	ASSERT_EQ(0, member_submit(pair->fd[1], &op));
+	ASSERT_EQ(0, member_wait(pair->fd[0], request, 0));
+
+	ASSERT_EQ(0, coll_admin_open(&admin));
+	EXPECT_LE(0, coll_admin_members(admin, pair->name, 1, find_member, &member));
+	EXPECT_LE(0, coll_admin_lanes(admin, pair->name, 1, add_lane, &lanes));
+	coll_admin_close(admin);
+	EXPECT_EQ(PAYLOAD, member);
+	EXPECT_EQ(PAYLOAD, lanes);
+	EXPECT_EQ(PAYLOAD, member_value(pair->name, 1, "bytes_placed"));
+	EXPECT_EQ(0, prints(pair, json));
+	EXPECT_EQ(0, prints(pair, metrics));
+	free(payload);
+}
+
+/*
  * RDMA is tried in vain
  */
 

@@ -185,6 +185,8 @@ static const struct metric member_metrics[] = {
 	       "Payload taken from the transport"),
 	MEMBER("reduced_bytes_total", "counter", traffic.reduced,
 	       "Received payload that was reduced into memory"),
+	MEMBER("placed_bytes_total", "counter", placed_bytes,
+	       "Received payload that a device has stored in its place"),
 	MEMBER("read_bytes_total", "counter", traffic.read,
 	       "Bytes read from the memory of other ranks"),
 	MEMBER("stored_bytes_total", "counter", traffic.stored,

@@ -110,6 +110,7 @@ enum {
 	MEMBER_SENT,
 	MEMBER_RECEIVED,
 	MEMBER_REDUCED,
+	MEMBER_PLACED,
 	MEMBER_READ,
 	MEMBER_READ_OWN,
 	MEMBER_STORED,
@@ -142,6 +143,7 @@ static const struct column member_columns[] = {
 	[MEMBER_SENT]		= { .name = "SENT", .kind = COLUMN_BYTES },
 	[MEMBER_RECEIVED]	= { .name = "RECEIVED", .kind = COLUMN_BYTES },
 	[MEMBER_REDUCED]	= { "REDUCED", COLUMN_BYTES, true },
+	[MEMBER_PLACED]		= { "PLACED", COLUMN_BYTES, true },
 	[MEMBER_READ]		= { .name = "READ", .kind = COLUMN_BYTES },
 	[MEMBER_READ_OWN]	= { "READ-OWN", COLUMN_BYTES, true },
 	[MEMBER_STORED]		= { "STORED", COLUMN_BYTES, true },
@@ -188,6 +190,7 @@ static int member_row(const struct coll_admin_member *member, void *arg)
 	table_number(table, MEMBER_SENT, member->traffic.sent);
 	table_number(table, MEMBER_RECEIVED, member->traffic.received);
 	table_number(table, MEMBER_REDUCED, member->traffic.reduced);
+	table_number(table, MEMBER_PLACED, member->placed_bytes);
 	table_number(table, MEMBER_READ, member->traffic.read);
 	table_number(table, MEMBER_READ_OWN, member->traffic.read_own);
 	table_number(table, MEMBER_STORED, member->traffic.stored);
@@ -235,6 +238,7 @@ enum {
 	LANE_SENT,
 	LANE_RECEIVED,
 	LANE_REDUCED,
+	LANE_PLACED,
 	LANE_READ,
 	LANE_READ_OWN,
 	LANE_STORED,
@@ -250,6 +254,7 @@ static const struct column lane_columns[] = {
 	[LANE_SENT]		= { .name = "SENT", .kind = COLUMN_BYTES },
 	[LANE_RECEIVED]		= { .name = "RECEIVED", .kind = COLUMN_BYTES },
 	[LANE_REDUCED]		= { .name = "REDUCED", .kind = COLUMN_BYTES },
+	[LANE_PLACED]		= { "PLACED", COLUMN_BYTES, true },
 	[LANE_READ]		= { .name = "READ", .kind = COLUMN_BYTES },
 	[LANE_READ_OWN]		= { "READ-OWN", COLUMN_BYTES, true },
 	[LANE_STORED]		= { "STORED", COLUMN_BYTES, true },
@@ -269,6 +274,7 @@ static int lane_row(const struct coll_admin_lane *lane, void *arg)
 	table_number(table, LANE_SENT, lane->traffic.sent);
 	table_number(table, LANE_RECEIVED, lane->traffic.received);
 	table_number(table, LANE_REDUCED, lane->traffic.reduced);
+	table_number(table, LANE_PLACED, lane->placed_bytes);
 	table_number(table, LANE_READ, lane->traffic.read);
 	table_number(table, LANE_READ_OWN, lane->traffic.read_own);
 	table_number(table, LANE_STORED, lane->traffic.stored);
