@@ -31,6 +31,14 @@
 #define COLL_HALF_OPEN_MAX	64
 
 /*
+ * Calls by RDMA that may wait for a member to accept them, at least and at most.  All ranks of a
+ * group may call one that is late, each for all connections of its link.  RDMA refuses what does
+ * not fit, where TCP has the caller try again.
+ */
+#define COLL_CALLS_LEAST	64U
+#define COLL_CALLS_MOST		512U
+
+/*
  * Control frames that one request may send to one peer, beside those of lanes: ANNOUNCE,
  * MISMATCH_CALL and ABORT; and in answer to an ANNOUNCE of the peer, MISMATCH_CALL and ABORT again.
  */

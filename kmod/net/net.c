@@ -5,9 +5,12 @@
  */
 #include <linux/in.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 
+#include "limits.h"
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
@@ -103,6 +106,8 @@ static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
 	net->rdma_listener.ops = &rdma_listener_ops;
 	net->rdma_listener.charges = net->charges;
 	net->rdma_listener.ns = net->ns;
+	net->rdma_listener.calls = clamp((net->id->nranks - 1) * (1 + net->id->nlanes),
+					 COLL_CALLS_LEAST, COLL_CALLS_MOST);
 	err = net->rdma->listen(&net->rdma_listener, addr);
 	if (!err)
 		coll_addr_offer_rdma(addr);
@@ -116,10 +121,21 @@ static void put_rdma(struct coll_net *net)
 	net->rdma = NULL;
 }
 
-/* A rank that has chosen AUTO offers RDMA if it can, and is reached by TCP otherwise. */
+/* Is it the address of all interfaces?  Its ranks are called at another one. */
+static bool addr_is_any(const struct sockaddr_storage *addr)
+{
+	if (addr->ss_family == AF_INET6)
+		return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+	return ((const struct sockaddr_in *)addr)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
+/*
+ * A rank that has chosen AUTO offers RDMA if it can, and is reached by TCP otherwise.  Whether the
+ * address that its peers will call is that of a device is not known of all interfaces.
+ */
 static int offer_rdma(struct coll_net *net, struct sockaddr_storage *addr, bool last)
 {
-	int err = listen_rdma(net, addr);
+	int err = addr_is_any(addr) ? -ENODEV : listen_rdma(net, addr);
 
 	switch (err) {
 	case 0:

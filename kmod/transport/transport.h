@@ -70,6 +70,7 @@ struct coll_endpoint_ops {
  * @error: negative errno of recv(), kept until the end of receive(); 0: none
  * @ns: network namespace of the member; set by the owner before listen() and connect()
  * @hub: local: where peers are found; set by the owner before it is opened
+ * @calls: RDMA: calls that may wait in the queue of the listener; set by the owner before listen()
  * @rank: local: rank of the listener; set likewise
  * @crowded: local: true if the pipe had no space for the latest frame
  * @local: local: the connection
@@ -92,6 +93,7 @@ struct coll_endpoint {
 	u32 charged;
 	int error;
 	struct net *ns;
+	u32 calls;
 
 	struct coll_local_hub *hub;
 	u32 rank;

@@ -189,7 +189,7 @@ FIXTURE(choice) {
 
 FIXTURE_VARIANT(choice) {
 	unsigned int transport[2];
-	bool at_lo;
+	const char *at;
 	bool offered[2];
 	const char *text[2];
 };
@@ -220,7 +220,7 @@ FIXTURE_VARIANT_ADD(choice, tcp_calls_auto) {
 
 FIXTURE_VARIANT_ADD(choice, no_device) {
 	.transport = { AUTO, TCP },
-	.at_lo = true,
+	.at = "127.0.0.1",
 	.text = { "tcp: no-device", "tcp: called" },
 };
 
@@ -234,6 +234,13 @@ FIXTURE_VARIANT_ADD(choice, local) {
 	.transport = { LOCAL, AUTO },
 	.offered = { false, true },
 	.text = { "local: wished", "local: called" },
+};
+
+/* That of a device is among them. */
+FIXTURE_VARIANT_ADD(choice, all_interfaces) {
+	.transport = { AUTO, TCP },
+	.at = "0.0.0.0",
+	.text = { "tcp: no-device", "tcp: called" },
 };
 
 FIXTURE_SETUP(choice)
@@ -254,7 +261,9 @@ TEST_F_TIMEOUT(choice, is_told, 100)
 	int i;
 
 	for (i = 0; i < 2; i++) {
-		ASSERT_EQ(0, pair_join(pair, i, variant->transport[i], !variant->at_lo));
+		ASSERT_EQ(0, variant->at ?
+			     pair_join_at(pair, i, variant->transport[i], variant->at) :
+			     pair_join(pair, i, variant->transport[i], true));
 		EXPECT_EQ(variant->offered[i], offers(&pair->addr[i]) == COLLECTIVE_OFFERS_RDMA);
 	}
 	ASSERT_EQ(0, pair_connect(pair, CONNECT_MS));

@@ -184,6 +184,57 @@ TEST_F_TIMEOUT(rank, storm, 100)
 	EXPECT_TRUE(wait_refused(self->name, 2));
 }
 
+/* All ranks of a larger group, and the last one has not called CONNECT. */
+#define CALLERS		100
+
+static struct rdma_peer callers[CALLERS];
+
+FIXTURE(late) {
+	int fd;
+	struct sockaddr_storage addr;
+};
+
+FIXTURE_SETUP(late)
+{
+	struct collective_join join = {
+		.transport = RDMA,
+		.rank = CALLERS,
+		.nranks = CALLERS + 1,
+		.lanes = 1,
+	};
+	char name[33];
+
+	if (!rdma_offered())
+		SKIP(return, "no collective_rdma.ko");
+	ASSERT_EQ(0, system("modprobe rdma_ucm"));
+	group_unique(name, sizeof(name), &join.id);
+	self->fd = member_open();
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, member_join_as(self->fd, &join, name, &self->addr));
+}
+
+FIXTURE_TEARDOWN(late)
+{
+	unsigned int i;
+
+	for (i = 0; i < CALLERS; i++)
+		rdma_peer_close(&callers[i]);
+	close(self->fd);
+}
+
+/* None of them is refused. */
+TEST_F_TIMEOUT(late, keeps_calls, 100)
+{
+	unsigned int i;
+
+	for (i = 0; i < CALLERS; i++)
+		ASSERT_EQ(0, rdma_peer_call(&callers[i], &self->addr, &rdma_hello_good,
+					    sizeof(rdma_hello_good)));
+	sleep_ms(1000);
+	for (i = 0; i < CALLERS; i++)
+		EXPECT_NE(RDMA_CM_EVENT_REJECTED, rdma_peer_event(&callers[i], 0));
+}
+
 static int join_alone(int fd, const char *name, __u64 id, unsigned int transport,
 		      struct sockaddr_storage *addr)
 {

@@ -14,9 +14,6 @@
 #include "mem/account.h"
 #include "transport/rdma/rdma.h"
 
-/* Calls that may wait in the queue of a listener. */
-#define LISTEN_BACKLOG	64
-
 /* Time to find the peer and the way to it; ms.  CONNECT has a deadline of its own. */
 #define RESOLVE_MS	5000
 
@@ -116,7 +113,7 @@ static int listener_called(struct coll_rdma_listener *listener, struct rdma_cm_i
 	conn->depth.out = event->param.conn.initiator_depth;
 
 	spin_lock(&listener->lock);
-	if (listener->ncalls >= LISTEN_BACKLOG) {
+	if (listener->ncalls >= listener->ep->calls) {
 		spin_unlock(&listener->lock);
 		coll_rdma_conn_free(conn);
 		return -EBUSY;
@@ -245,7 +242,7 @@ int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	if (!err && id->device)
 		err = coll_rdma_check_device(id->device, id->port_num);
 	if (!err)
-		err = rdma_listen(id, LISTEN_BACKLOG);
+		err = rdma_listen(id, ep->calls);
 	rdma_unlock_handler(id);
 	mutex_unlock(&listener->mutex);
 	if (err)
@@ -455,7 +452,7 @@ int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 	u32 bytes;
 	int err;
 
-	/* At most LISTEN_BACKLOG calls, and those that come meanwhile. */
+	/* At most @calls of the listener, and those that come meanwhile. */
 	while ((conn = listener_next(listener->private))) {
 		bytes = conn_charge(conn->bulk);
 		err = coll_charge(ep->charges, bytes);
