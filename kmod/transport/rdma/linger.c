@@ -61,9 +61,12 @@ static bool linger_advance(struct coll_rdma_conn *conn)
 		coll_rdma_poll(conn);
 		if (coll_rdma_conn_error(conn) || time_after_eq(jiffies, conn->deadline))
 			return true;
+		/* The peer's operation is complete only then. */
+		if (coll_rdma_read_taken(conn))
+			coll_rdma_read_return(conn);
 		linger_discard(conn);
 		linger_send_rest(conn);
-		if (!conn->rest_len && !conn->tx_ended &&
+		if (!conn->rest_len && !conn->tx_ended && !coll_rdma_reads(conn) &&
 		    coll_rdma_next_slot(conn, COLL_RDMA_END)) {
 			conn->tx_ended = true;
 			coll_rdma_post(conn, COLL_RDMA_END, 0);
@@ -152,7 +155,8 @@ static bool conn_linger(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 	if (!conn->id || coll_rdma_conn_state(conn) != COLL_RDMA_OPEN || !conn->tx_slot)
 		return false;
 	/* Memory of the process belongs to it again when close() returns. */
-	if (coll_rdma_reads(conn) || (conn->refs && conn->refs->tail != conn->refs->head))
+	if ((coll_rdma_reads(conn) && !coll_rdma_read_taken(conn)) ||
+	    (conn->refs && conn->refs->tail != conn->refs->head))
 		return false;
 	/* The member's reference to the module ends with its links. */
 	__module_get(THIS_MODULE);

@@ -372,7 +372,7 @@ struct coll_rdma_conn {
  * @ep: the endpoint [c]
  * @lock: protects @calls and @ncalls
  * @calls: connections that wait to be accepted
- * @ncalls: number of these
+ * @ncalls: number of these, at most that of the endpoint's @calls
  * @work: gives the device back
  */
 struct coll_rdma_listener {
@@ -462,6 +462,8 @@ int coll_rdma_read_begin(struct coll_rdma_conn *conn, const struct coll_rdma_ref
 int coll_rdma_read_some(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u32 budget,
 			bool *left);
 void coll_rdma_read_complete(struct coll_rdma_conn *conn, u32 index);
+bool coll_rdma_read_taken(const struct coll_rdma_conn *conn);
+bool coll_rdma_read_return(struct coll_rdma_conn *conn);
 bool coll_rdma_reads(const struct coll_rdma_conn *conn);
 void coll_rdma_release_reads(struct coll_rdma_conn *conn, struct ib_device *device);
 void coll_rdma_reading_free(struct coll_rdma_reading *reading);

@@ -246,6 +246,31 @@ static int read_hand_over(struct coll_endpoint *ep, struct coll_rdma_reading *re
 }
 
 /**
+ * coll_rdma_read_taken() - has the owner taken all bytes of a reference that is not returned?
+ * @conn: the connection, locked
+ */
+bool coll_rdma_read_taken(const struct coll_rdma_conn *conn)
+{
+	return coll_rdma_reads(conn) && conn->reading->done == conn->reading->len;
+}
+
+/**
+ * coll_rdma_read_return() - return the reference
+ * @conn: the connection, locked; not released; coll_rdma_read_taken()
+ *
+ * Return: false if there is no slot for the message: a completion follows when there is; or if the
+ * connection has ended.
+ */
+bool coll_rdma_read_return(struct coll_rdma_conn *conn)
+{
+	if (!coll_rdma_next_slot(conn, COLL_RDMA_RETURN) ||
+	    coll_rdma_post_return(conn, conn->reading->key))
+		return false;
+	conn->reading->open = false;
+	return true;
+}
+
+/**
  * coll_rdma_read_some() - read, and hand over bytes that are there
  * @ep: the endpoint
  * @conn: its connection, locked; a reference is being read
@@ -263,14 +288,9 @@ int coll_rdma_read_some(struct coll_endpoint *ep, struct coll_rdma_conn *conn, u
 
 	if (!conn->id || coll_rdma_conn_error(conn))
 		return -EAGAIN;
-	if (reading->done == reading->len) {
+	if (coll_rdma_read_taken(conn)) {
 		coll_endpoint_recv_idle(ep);
-		/* A completion follows when a slot is free for the message. */
-		if (!coll_rdma_next_slot(conn, COLL_RDMA_RETURN) ||
-		    coll_rdma_post_return(conn, reading->key))
-			return -EAGAIN;
-		reading->open = false;
-		return 0;
+		return coll_rdma_read_return(conn) ? 0 : -EAGAIN;
 	}
 	err = read_ahead(ep, conn);
 	if (err == -ECONNRESET)
@@ -294,8 +314,10 @@ void coll_rdma_read_complete(struct coll_rdma_conn *conn, u32 index)
 }
 
 /**
- * coll_rdma_reads() - does the device store bytes, or is it about to?
+ * coll_rdma_reads() - is there a reference that is not returned?
  * @conn: the connection, locked
+ *
+ * The device may store bytes until coll_rdma_read_taken() is true.
  */
 bool coll_rdma_reads(const struct coll_rdma_conn *conn)
 {
