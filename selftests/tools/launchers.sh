@@ -26,19 +26,31 @@ cleanup()
 trap cleanup EXIT
 trap "exit 1" TERM INT
 
+# result STATUS NAME: of a failure, what was said, and the processes that are left.
+result()
+{
+	((++n))
+	if (($1 == 0)); then
+		echo "ok $n - $2"
+		return
+	fi
+	echo "not ok $n - $2"
+	{
+		cat "$work/out"
+		echo "status $1 after $((SECONDS - since)) s"
+		ps -eo pid,ppid,stat,wchan:20,args --sort=start_time | tail -n 15
+	} | sed 's/^/# /'
+	failed=1
+}
+
 # group NAME COMMAND...: the command succeeds.
 group()
 {
 	local name=$1
 	shift
-	((++n))
-	if timeout 90 "$@" </dev/null >"$work/out" 2>&1; then
-		echo "ok $n - $name"
-	else
-		echo "not ok $n - $name"
-		sed 's/^/# /' "$work/out"
-		failed=1
-	fi
+	since=$SECONDS
+	timeout 90 "$@" </dev/null >"$work/out" 2>&1
+	result $? "$name"
 }
 
 skip()
@@ -70,6 +82,13 @@ make_hosts()
 	done
 }
 
+# Run a command on a host: in its namespace, and with a name of its own.  Before Open MPI's daemon makes the folder of its
+# job, /tmp/ompi.NAME.UID/jf.JOB, it deletes an old one of that name.  If the daemons of two hosts share it, one may so
+# delete what the other is about to use: that daemon then ends, and mpirun waits for it without end or message.
+cat >"$work/on" <<-'END'
+	#!/bin/bash
+	exec ip netns exec "$1" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$@"
+END
 # What takes the place of ssh: options, the host, and a command for its shell.
 cat >"$work/rsh" <<-'END'
 	#!/bin/bash
@@ -83,9 +102,18 @@ cat >"$work/rsh" <<-'END'
 	*) exit 255 ;;
 	esac
 	shift
-	exec ip netns exec $space sh -c "$*"
+	exec "$(dirname "$0")/on" $space sh -c "$*"
 END
-chmod +x "$work/rsh"
+chmod +x "$work/on" "$work/rsh"
+
+# Each host has a name, and it is not that of this one.
+named()
+{
+	local one two here
+	here=$(uname -n) one=$("$work/rsh" 10.89.0.1 uname -n) two=$("$work/rsh" 10.89.0.2 uname -n)
+	echo "here $here, there $one and $two"
+	[[ $one && $two && $one != "$two" && $here != "$one" && $here != "$two" ]]
+}
 
 # Real ssh, with a key and servers of its own; one in each namespace.
 start_sshd()
@@ -100,7 +128,7 @@ start_sshd()
 		exec ssh -F none -i $work/key -oUserKnownHostsFile=/dev/null -oStrictHostKeyChecking=no -oLogLevel=ERROR "\$@"
 	END
 	chmod +x "$work/ssh"
-	for host in one two; do ip netns exec launch-$host "$sshd" -f "$work/sshd_config" || return; done
+	for host in one two; do "$work/on" launch-$host "$sshd" -f "$work/sshd_config" || return; done
 	for i in {1..50}; do
 		"$work/ssh" -oConnectTimeout=2 10.89.0.1 true 2>/dev/null && "$work/ssh" -oConnectTimeout=2 10.89.0.2 true &&
 			return
@@ -151,6 +179,9 @@ fi
 group "a single process of a Slurm job" env SLURM_JOB_ID=5 SLURM_NTASKS=4 SLURM_PROCID=0 $program
 hosts=10.89.0.1:2,10.89.0.2:2
 if make_hosts 2>"$work/err"; then
+	since=$SECONDS
+	named >"$work/out" 2>&1
+	result $? "each host has a name of its own"
 	group "collective-run --hosts" collective-run --rsh "$work/rsh" -H $hosts $program
 	if [[ $hydra ]]; then
 		group "mpiexec of MPICH on two hosts" $hydra -launcher ssh -launcher-exec "$work/rsh" \
@@ -169,14 +200,9 @@ if make_hosts 2>"$work/err"; then
 	sshd=$(PATH=$PATH:/usr/sbin command -v sshd)
 	if [[ $sshd ]] && start_sshd >"$work/out" 2>&1; then
 		group "collective-run --hosts by ssh" collective-run --rsh "$work/ssh" -H $hosts $program
-		((++n))
-		if cut >"$work/out" 2>&1; then
-			echo "ok $n - a network that is cut ends the job on both sides"
-		else
-			echo "not ok $n - a network that is cut ends the job on both sides"
-			sed 's/^/# /' "$work/out"
-			failed=1
-		fi
+		since=$SECONDS
+		cut >"$work/out" 2>&1
+		result $? "a network that is cut ends the job on both sides"
 	else
 		sed 's/^/# /' "$work/out"
 		skip "collective-run --hosts by ssh" "no sshd"
@@ -186,7 +212,7 @@ if make_hosts 2>"$work/err"; then
 		--rsh "$work/rsh" -H $hosts $program
 else
 	sed 's/^/# /' "$work/err"
-	for i in 1 2 3 4 5 6; do skip "two hosts" "no network namespaces, bridge or veth"; done
+	for i in {1..7}; do skip "two hosts" "no network namespaces, bridge or veth"; done
 fi
 echo "1..$n"
 exit $failed
