@@ -110,7 +110,7 @@ int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operat
 		return coll_operation_failed(comm, operation, -ENOMEM);
 	coll_operation_begin(comm, &new->operation);
 	err = coll_device_submit(comm->fd, &new->operation.op, timeout_ms, &number, &received);
-	if (number) {
+	if (number && err == -EINPROGRESS) {
 		new->number = number;
 		request_link(new);
 		*request = new->handle;

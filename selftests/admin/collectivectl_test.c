@@ -327,8 +327,8 @@ TEST_F(two_ranks, metrics)
 	EXPECT_TRUE(printed("kept\n-rw-r--r--\n"));
 	/* The dashboard asks for metrics that there are. */
 	if (!access(DASHBOARD, R_OK)) {
-		EXPECT_EQ(0, run("jq -r '.. | .expr? // empty' %s | %s | %s >/tmp/asked.prom", DASHBOARD,
-				 "grep -o 'collective_[a-z_]*'",
+		EXPECT_EQ(0, run("jq -r '.. | .expr? // empty' %s | %s | %s >/tmp/asked.prom",
+				 DASHBOARD, "grep -o 'collective_[a-z_]*'",
 				 "sed 's/_\\(bucket\\|sum\\|count\\)$//'"));
 		EXPECT_EQ(0, run("grep -c '^collective_operation_seconds$' /tmp/asked.prom"));
 		EXPECT_EQ(0, run("while read -r name; do %s; done </tmp/asked.prom",

@@ -623,9 +623,9 @@ struct collective_layout {
  * else to do later waits for a moment first (@wait_ms), and for the rest by WAIT.
  * Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE (VARLEN), ECONNRESET, ETIMEDOUT,
  * ECANCELED, EPROTO, ENOTCONN, EPERM, ENOMEM, EDQUOT, ENOENT, EAGAIN, ENOSPC, EOPNOTSUPP, EINTR,
- * EINPROGRESS (@wait_ms), and EBUSY where @request is given.  An operation that needs a new connection to a rank may
- * also fail with the errors of connecting: see CONNECT.  It then has no place in the order of
- * operations and may be submitted again.
+ * EINPROGRESS (@wait_ms), and EBUSY where @request is given.  An operation that needs a new
+ * connection to a rank may also fail with the errors of connecting: see CONNECT.  It then has no
+ * place in the order of operations and may be submitted again.
  *
  * With NOWAIT, returns 0 when the operation has its place in the order of operations.  It
  * progresses, whether or not a thread waits, until it is complete or its deadline has passed.
