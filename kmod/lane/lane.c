@@ -11,6 +11,7 @@
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -20,6 +21,7 @@
 #include "lane/lane_fail.h"
 #include "lane/progress.h"
 #include "lane/room.h"
+#include "lane/times.h"
 #include "limits.h"
 #include "mem/account.h"
 #include "net/conn.h"
@@ -387,6 +389,34 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 	return !READ_ONCE(lane->net->resting);
 }
 
+/*
+ * Tasks change in runs only, so the oldest one, and the rank that it waits for, are still those of
+ * the end of the run before.  Lanes of an operation wait at the same time, so each one counts for
+ * its part.
+ */
+static void lane_count_wait(const struct coll_lane *lane, u64 ns)
+{
+	const struct coll_task *oldest =
+		list_first_entry(&lane->engine.active, struct coll_task, node);
+	const struct coll_plan *plan = &oldest->args.plan;
+	struct coll_times *times = READ_ONCE(lane->times[plan->collective]);
+	u32 peer = coll_task_awaited(oldest);
+
+	if (peer != COLL_NO_RANK && times)
+		atomic64_add(plan->nlanes == 1 ? ns : div_u64(ns, coll_plan_lanes(plan)),
+			     &times->waited[peer]);
+}
+
+/* A lane that has waited runs. */
+static void lane_end_wait(struct coll_lane *lane)
+{
+	u64 ns = ktime_get_ns() - lane->waiting.since;
+
+	lane->waiting.since = 0;
+	lane->waiting.total += ns;
+	lane_count_wait(lane, ns);
+}
+
 static bool lane_iterate(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
@@ -395,7 +425,7 @@ static bool lane_iterate(struct coll_lane *lane)
 
 	lane_run_begin(lane);
 	if (lane->waiting.since)
-		coll_waiting_end(lane);
+		lane_end_wait(lane);
 	lane_attach_new(lane);
 	lane_end_withdrawals(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
@@ -436,7 +466,7 @@ static bool lane_iterate(struct coll_lane *lane)
 	moved |= lane->kicked;
 	if (!moved) {
 		if (!list_empty(&lane->engine.active))
-			coll_waiting_begin(&lane->waiting);
+			lane->waiting.since = ktime_get_ns();
 		lane_recheck_events(lane);
 	}
 	return moved;

@@ -2,30 +2,21 @@
 #ifndef COLL_WAITING_H
 #define COLL_WAITING_H
 
-#include <linux/ktime.h>
 #include <linux/types.h>
-
-struct coll_lane;
 
 /**
  * struct coll_waiting - the time that a lane waits for other ranks
  * @since: time since which nothing can be moved, though tasks are active; ns; 0: not now [L]
  * @total: sum of the waits that have ended; ns [L]
+ *
+ * A lane waits from the end of a run that leaves nothing to move, if it has active tasks, to the
+ * next run, which some event has caused.  The wait counts for the oldest task, and for the rank
+ * that its current step needs: other ranks' frames may come meanwhile, and are not waited for.
+ * What a part has waited is what its lane has waited from the part's begin to its end.
  */
 struct coll_waiting {
 	u64 since;
 	u64 total;
 };
-
-/**
- * coll_waiting_begin() - a run ends, and nothing can be moved
- * @waiting: of a lane that runs and has an active task
- */
-static inline void coll_waiting_begin(struct coll_waiting *waiting)
-{
-	waiting->since = ktime_get_ns();
-}
-
-void coll_waiting_end(struct coll_lane *lane);
 
 #endif /* COLL_WAITING_H */

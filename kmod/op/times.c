@@ -2,7 +2,7 @@
 /*
  * Times of operations: how long they took, and how long other ranks were waited for.
  *
- * Lanes measure what they wait (lane/waiting.c); an operation has waited while all its lanes did,
+ * Lanes measure what they wait (lane/waiting.h); an operation has waited while all its lanes did,
  * so the least of them counts.  What it waits after its lanes, for the calls of other ranks, is
  * measured here.
  *
