@@ -84,10 +84,10 @@ TEST_F(late, other_host)
 {
 	late_rank_3(self->group, SECOND, 1000);
 	lates_sum(&self->now);
-	EXPECT_EQ(4, late_known(self->group));
-	EXPECT_EQ(3, late_worst(self->group));
-	EXPECT_EQ(1500, late_ns(&self->group->rank[3]));
-	EXPECT_EQ(500, late_ns(&self->group->rank[2]));
+	EXPECT_EQ(4, self->group->known);
+	EXPECT_EQ(3, self->group->worst);
+	EXPECT_EQ(1000, self->group->rank[3].late);
+	EXPECT_EQ(0, self->group->rank[2].late);
 }
 
 /* A rank that has not answered is not said to be late: it may have waited itself. */
@@ -96,15 +96,38 @@ TEST_F(late, silent)
 	wait_here(self->group, 0, 2, 1000);
 	wait_here(self->group, 0, 1, 10);
 	lates_sum(&self->now);
-	EXPECT_EQ(2, late_known(self->group));
-	EXPECT_EQ(0, late_ns(&self->group->rank[2]));
-	EXPECT_EQ(1, late_worst(self->group));
+	EXPECT_EQ(2, self->group->known);
+	EXPECT_EQ(0, self->group->rank[2].late);
+	EXPECT_EQ(1, self->group->worst);
+}
+
+/* The root of a tree waits for a late leaf, and all others wait for the root. */
+TEST_F(late, leaf_of_a_tree)
+{
+	wait_here(self->group, 0, 1, 1000);
+	wait_there(self->group, 2, SECOND, 0, 1000);
+	wait_there(self->group, 3, SECOND, 0, 1000);
+	lates_sum(&self->now);
+	EXPECT_EQ(1, self->group->worst);
+	EXPECT_EQ(1000, self->group->rank[1].late);
+	EXPECT_EQ(0, self->group->rank[0].late);
+}
+
+/* A rank that takes no part waits for none, and none waits for it. */
+TEST_F(late, bystander)
+{
+	wait_here(self->group, 0, 1, 1000);
+	wait_there(self->group, 2, SECOND, 1, 1000);
+	self->group->answer[3].answered = true;
+	lates_sum(&self->now);
+	EXPECT_EQ(1, self->group->worst);
+	EXPECT_EQ(0, self->group->rank[3].late);
 }
 
 TEST_F(late, none)
 {
 	lates_sum(&self->now);
-	EXPECT_EQ(COLL_ADMIN_NONE, late_worst(self->group));
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->worst);
 }
 
 /* Rank 1 was late before; since then rank 3 is. */
@@ -118,8 +141,8 @@ TEST_F(late, since_earlier)
 	self->earlier->answer[3].answered = true;
 	lates_subtract(&self->now, &self->before);
 	lates_sum(&self->now);
-	EXPECT_EQ(3, late_worst(self->group));
-	EXPECT_EQ(1500, late_ns(&self->group->rank[3]));
+	EXPECT_EQ(3, self->group->worst);
+	EXPECT_EQ(1000, self->group->rank[3].late);
 	EXPECT_EQ(1000, self->group->rank[2].waited);
 	EXPECT_EQ(0, self->group->rank[1].awaited);
 }
@@ -150,7 +173,7 @@ TEST_F(late, answered_once)
 	lates_sum(&self->now);
 	EXPECT_FALSE(self->group->rank[2].known);
 	EXPECT_FALSE(self->group->rank[3].known);
-	EXPECT_EQ(COLL_ADMIN_NONE, late_worst(self->group));
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->worst);
 }
 
 TEST_HARNESS_MAIN

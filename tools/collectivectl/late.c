@@ -237,40 +237,47 @@ static void sum_answer(struct late_group *group, unsigned int number)
 			group->rank[answer->longest[i].peer].awaited += answer->longest[i].ns;
 }
 
+/* Return: ns. */
+static uint64_t lateness(const struct late_rank *rank, uint64_t waited, unsigned int known)
+{
+	uint64_t mean;
+
+	if (!rank->known || known < 2)
+		return 0;
+	mean = (waited - rank->waited) / (known - 1);
+	if (mean <= rank->waited)
+		return 0;
+	return mean - rank->waited < rank->awaited ? mean - rank->waited : rank->awaited;
+}
+
+static void sum_group(struct late_group *group)
+{
+	unsigned int number;
+	uint64_t waited = 0, most = 0;
+
+	for (number = 0; number < group->size; number++)
+		sum_answer(group, number);
+	group->known = 0;
+	for (number = 0; number < group->size; number++) {
+		group->known += group->rank[number].known;
+		waited += group->rank[number].waited;
+	}
+	group->worst = COLL_ADMIN_NONE;
+	for (number = 0; number < group->size; number++) {
+		struct late_rank *rank = &group->rank[number];
+
+		rank->late = lateness(rank, waited, group->known);
+		if (rank->late <= most)
+			continue;
+		most = rank->late;
+		group->worst = number;
+	}
+}
+
 void lates_sum(struct lates *lates)
 {
-	unsigned int rank;
 	size_t i;
 
 	for (i = 0; i < lates->n; i++)
-		for (rank = 0; rank < lates->group[i].size; rank++)
-			sum_answer(&lates->group[i], rank);
-}
-
-unsigned int late_known(const struct late_group *group)
-{
-	unsigned int rank, n = 0;
-
-	for (rank = 0; rank < group->size; rank++)
-		n += group->rank[rank].known;
-	return n;
-}
-
-uint64_t late_ns(const struct late_rank *rank)
-{
-	return rank->known && rank->awaited > rank->waited ? rank->awaited - rank->waited : 0;
-}
-
-unsigned int late_worst(const struct late_group *group)
-{
-	unsigned int rank, worst = COLL_ADMIN_NONE;
-	uint64_t most = 0;
-
-	for (rank = 0; rank < group->size; rank++) {
-		if (late_ns(&group->rank[rank]) <= most)
-			continue;
-		worst = rank;
-		most = late_ns(&group->rank[rank]);
-	}
-	return worst;
+		sum_group(&lates->group[i]);
 }

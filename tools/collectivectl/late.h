@@ -15,6 +15,7 @@
  * @known: true if it has said how long it has waited itself
  * @waited: how long it has waited for other ranks; ns
  * @awaited: how long ranks that have said so have waited for it; ns
+ * @late: how late it is, by lates_sum(); ns; 0: it is not, or that is not known
  * @node: name of its host; empty: not known
  */
 struct late_rank {
@@ -22,6 +23,7 @@ struct late_rank {
 	bool known;
 	uint64_t waited;
 	uint64_t awaited;
+	uint64_t late;
 	char node[68];
 };
 
@@ -46,6 +48,8 @@ struct late_answer {
  * @name: its name
  * @size: number of ranks
  * @members: number of ranks on this host
+ * @known: number of ranks that have said what they have waited, by lates_sum()
+ * @worst: the rank that is latest, likewise; COLL_ADMIN_NONE: none is
  * @rank: by rank; sums of this host, until lates_sum() has added those of others
  * @answer: by rank
  */
@@ -53,6 +57,8 @@ struct late_group {
 	char name[40];
 	unsigned int size;
 	unsigned int members;
+	unsigned int known;
+	unsigned int worst;
 	struct late_rank *rank;
 	struct late_answer *answer;
 };
@@ -84,22 +90,17 @@ void lates_free(struct lates *lates);
 /* Leaves the times since an earlier moment; a rank that has not answered at both is not known. */
 void lates_subtract(struct lates *lates, const struct lates *earlier);
 
-/* Adds what ranks of other hosts have answered, once. */
+/*
+ * Adds what ranks of other hosts have answered, and says how late each rank is; once.
+ *
+ * Of ranks that call the same operations, the one that is late waits least.  So a rank is late by
+ * as much as it has waited less than the others on average, but not by more than they have waited
+ * for it.  How long it was waited for is not enough: ranks that wait make others wait, in a tree
+ * several of them.
+ */
 void lates_sum(struct lates *lates);
 
 /* Return: the group, or NULL. */
 const struct late_group *lates_find(const struct lates *lates, const char *group);
-
-/* Return: number of ranks that have said what they have waited. */
-unsigned int late_known(const struct late_group *group);
-
-/*
- * How long others have waited for a rank, less what it has waited itself: a rank that only passes
- * on what it waits for is not late.  Return: ns; 0: it is not late, or that is not known.
- */
-uint64_t late_ns(const struct late_rank *rank);
-
-/* The rank that is latest.  Return: its number, or COLL_ADMIN_NONE. */
-unsigned int late_worst(const struct late_group *group);
 
 #endif /* LATE_H */

@@ -231,7 +231,7 @@ static void late_row(struct table *table, const struct late_group *group, unsign
 	table_number(table, LATE_AWAITED, rank->awaited);
 	if (rank->known) {
 		table_number(table, LATE_WAITED, rank->waited);
-		table_number(table, LATE_LATE, late_ns(rank));
+		table_number(table, LATE_LATE, rank->late);
 	}
 	table_flag(table, LATE_STRAGGLER, worst);
 	if (worst)
@@ -240,16 +240,16 @@ static void late_row(struct table *table, const struct late_group *group, unsign
 
 static void late_rows(struct table *table, const struct late_group *group)
 {
-	unsigned int number, worst = late_worst(group);
+	unsigned int number;
 
 	for (number = 0; number < group->size; number++)
-		late_row(table, group, number, number == worst);
+		late_row(table, group, number, number == group->worst);
 }
 
 /* One that has not answered may be the straggler, or wait for another one. */
 static void print_unknown(const struct late_group *group)
 {
-	unsigned int unknown = group->size - late_known(group);
+	unsigned int unknown = group->size - group->known;
 
 	if (unknown && !ctl.json)
 		printf("%s: %u rank%s not answered, so another one may be the straggler\n",

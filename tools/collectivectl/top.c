@@ -133,12 +133,9 @@ static void free_samples(struct samples *samples)
 	lates_free(&samples->lates);
 }
 
-/* How late a rank is, in per cent of the time that the ranks which could wait for it had. */
 static double late_percent(const struct late_group *group, unsigned int rank, uint64_t ns)
 {
-	unsigned int others = late_known(group) - group->rank[rank].known;
-
-	return others && ns ? 100.0 * late_ns(&group->rank[rank]) / others / ns : 0;
+	return ns ? 100.0 * group->rank[rank].late / ns : 0;
 }
 
 /* A wait is counted when it ends, so it may have begun before the screen did. */
@@ -155,14 +152,14 @@ static void set_waits(struct table *table, const struct late_group *late, unsign
 		return;
 	table_number(table, TOP_WAIT, percent(100.0 * late->rank[rank].waited / ns));
 	table_number(table, TOP_LATE, percent(late_percent(late, rank, ns)));
-	if (rank == late_worst(late) && late_percent(late, rank, ns) >= 1)
+	if (rank == late->worst && late_percent(late, rank, ns) >= 1)
 		table_color(table, TOP_LATE, COLOR_WARNING);
 }
 
 /* The rank may be one of another host, which has no line. */
 static void print_straggler(const struct late_group *late, uint64_t ns)
 {
-	unsigned int rank = late_worst(late), known = late_known(late);
+	unsigned int rank = late->worst;
 
 	if (rank == COLL_ADMIN_NONE || late_percent(late, rank, ns) < 1)
 		return;
@@ -171,8 +168,8 @@ static void print_straggler(const struct late_group *late, uint64_t ns)
 		printf(" (on %s)", late->rank[rank].node);
 	printf(" is waited for most: %s%.0f%%%s of the time of the other ranks",
 	       color_begin(COLOR_WARNING), late_percent(late, rank, ns), color_end());
-	if (known < late->size)
-		printf(" that have said so, %u of %u", known - 1, late->size - 1);
+	if (late->known < late->size)
+		printf(" that have said so, %u of %u", late->known - 1, late->size - 1);
 	putchar('\n');
 }
 
