@@ -489,6 +489,9 @@ TEST_F(two_ranks, top)
 	EXPECT_EQ(NULL, strchr(output, '\033'));
 	EXPECT_EQ(0, run("collectivectl -j top 1 1 %s | jq -e '%s'", self->name,
 			 ".top[0].inflight == 1 and .top[0][\"waits-for\"] == \"1\""));
+	/* A wait in progress counts. */
+	EXPECT_EQ(0, run("collectivectl -j top 1 1 %s | jq -e '%s'", self->name,
+			 ".top[0][\"wait%\"] == 100 and .top[1][\"late%\"] == 100"));
 	EXPECT_EQ(1, run("collectivectl top 1 1 no.such.group 2>&1"));
 }
 

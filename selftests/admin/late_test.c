@@ -113,6 +113,18 @@ TEST_F(late, leaf_of_a_tree)
 	EXPECT_EQ(0, self->group->rank[0].late);
 }
 
+/* Of a wait in progress, what was counted already counts once. */
+TEST_F(late, in_progress)
+{
+	wait_here(self->group, 0, 1, 300);
+	lates_wait(&self->now, "group", 0, 1, 1000);
+	lates_wait(&self->now, "group", 0, 1, 1000);
+	lates_wait(&self->now, "group", 0, 9, 2000);
+	lates_wait(&self->now, "other", 0, 1, 2000);
+	EXPECT_EQ(1000, self->group->rank[0].waited);
+	EXPECT_EQ(1000, self->group->rank[1].awaited);
+}
+
 /* A rank that takes no part waits for none, and none waits for it. */
 TEST_F(late, bystander)
 {

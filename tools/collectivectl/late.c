@@ -153,7 +153,7 @@ void lates_free(struct lates *lates)
 	free(lates->group);
 }
 
-const struct late_group *lates_find(const struct lates *lates, const char *group)
+static struct late_group *find(const struct lates *lates, const char *group)
 {
 	size_t i;
 
@@ -161,6 +161,22 @@ const struct late_group *lates_find(const struct lates *lates, const char *group
 		if (!strcmp(lates->group[i].name, group))
 			return &lates->group[i];
 	return NULL;
+}
+
+const struct late_group *lates_find(const struct lates *lates, const char *group)
+{
+	return find(lates, group);
+}
+
+void lates_wait(struct lates *lates, const char *group, unsigned int rank, unsigned int peer,
+		uint64_t ns)
+{
+	struct late_group *late = find(lates, group);
+
+	if (!late || rank >= late->size || peer >= late->size || late->rank[rank].waited >= ns)
+		return;
+	late->rank[peer].awaited += ns - late->rank[rank].waited;
+	late->rank[rank].waited = ns;
 }
 
 /* A rank that has joined again counts from 0. */

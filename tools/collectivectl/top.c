@@ -166,8 +166,8 @@ static void print_straggler(const struct late_group *late, uint64_t ns)
 	printf("%s: rank %u", late->name, rank);
 	if (!late->rank[rank].here)
 		printf(" (on %s)", late->rank[rank].node);
-	printf(" is waited for most: %s%.0f%%%s of the time of the other ranks",
-	       color_begin(COLOR_WARNING), late_percent(late, rank, ns), color_end());
+	printf(" is waited for most: %s%u%%%s of the time of the other ranks",
+	       color_begin(COLOR_WARNING), percent(late_percent(late, rank, ns)), color_end());
 	if (late->known < late->size)
 		printf(" that have said so, %u of %u", late->known - 1, late->size - 1);
 	putchar('\n');
@@ -205,6 +205,34 @@ static void print_sample(struct table *table, const struct sample *sample,
 	table_text(table, TOP_WAITS, text_ranks(sample->oldest.waits, sample->oldest.nwaits));
 }
 
+static bool moved(const struct coll_admin_traffic *now, const struct coll_admin_traffic *then)
+{
+	return now->sent != then->sent || now->received != then->received ||
+	       now->read != then->read;
+}
+
+/*
+ * The kernel counts a wait when it ends.  A rank with an operation in flight that has moved nothing
+ * for all the time has waited, for the first rank that the operation waits for now.
+ */
+static void add_waits_in_progress(struct lates *waited, const struct samples *now,
+				  const struct samples *before, uint64_t ns)
+{
+	size_t i;
+
+	for (i = 0; i < now->n; i++) {
+		const struct sample *sample = &now->sample[i];
+		const struct sample *earlier = find_sample(before, sample->group,
+							   sample->member.rank);
+
+		if (earlier && earlier->member.pid == sample->member.pid &&
+		    sample->oldest.age_ns >= ns && sample->oldest.nwaits &&
+		    !moved(&sample->member.traffic, &earlier->member.traffic))
+			lates_wait(waited, sample->group, sample->member.rank,
+				   sample->oldest.waits[0], ns);
+	}
+}
+
 static void print_samples(const struct samples *now, const struct samples *before)
 {
 	struct lates waited = lates_copy(&now->lates);
@@ -216,6 +244,7 @@ static void print_samples(const struct samples *now, const struct samples *befor
 	if (isatty(STDOUT_FILENO) && !ctl.json)
 		fputs("\033[H\033[J", stdout);
 	lates_subtract(&waited, &before->lates);
+	add_waits_in_progress(&waited, now, before, ns);
 	lates_sum(&waited);
 	for (i = 0; i < now->n; i++)
 		print_sample(table, &now->sample[i], before, &waited, ns);
