@@ -15,6 +15,7 @@
 
 #include <collective_admin.h>
 
+#include "lib/any_transport.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/queries.h"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A link is cut in both directions without notice: every rank names one of its ends.
+# any-transport: all ranks use TCP.
 set -uo pipefail
 ranks=$(dirname "$0")/net_link_cut
 n=0 failed=0

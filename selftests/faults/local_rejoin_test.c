@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/any_transport.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/call.h"

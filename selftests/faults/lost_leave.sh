@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A rank leaves and its LEAVE frames are lost at first: the others still learn that it left.
+# any-transport: all ranks use TCP.
 set -uo pipefail
 ranks=$(dirname "$0")/net_lost_leave
 n=0 failed=0

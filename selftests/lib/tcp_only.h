@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "lib/any_transport.h"
+
 static void __attribute__((constructor)) tcp_only(void)
 {
 	setenv("COLL_TRANSPORT", "tcp", 1);

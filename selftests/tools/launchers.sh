@@ -3,6 +3,7 @@
 # Real launchers start groups with nothing set by hand: on this host, and on two hosts that are network
 # namespaces.  A program in place of ssh enters the namespace.  Both hosts also have a bridge of containers
 # with one address, and an interface that leads nowhere.
+# any-transport: the ranks meet by sockets of the library or of the launcher.
 set -uo pipefail
 n=0 failed=0
 work=$(mktemp -d)
@@ -82,9 +83,9 @@ make_hosts()
 	done
 }
 
-# Run a command on a host: in its namespace, and with a name of its own.  Before Open MPI's daemon makes the folder of its
-# job, /tmp/ompi.NAME.UID/jf.JOB, it deletes an old one of that name.  If the daemons of two hosts share it, one may so
-# delete what the other is about to use: that daemon then ends, and mpirun waits for it without end or message.
+# Run a command on a host: in its namespace, and with a name of its own.  Before Open MPI's daemon makes the folder of
+# its job, /tmp/ompi.NAME.UID/jf.JOB, it deletes an old one of that name.  If the daemons of two hosts share it, one may
+# so delete what the other is about to use: that daemon then ends, and mpirun waits for it without end or message.
 cat >"$work/on" <<-'END'
 	#!/bin/bash
 	exec ip netns exec "$1" unshare --uts sh -c 'hostname "$0" && exec "$@"' "$@"
