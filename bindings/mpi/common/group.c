@@ -9,6 +9,7 @@
 
 #include "collective.h"
 #include "common/group.h"
+#include "common/host.h"
 #include "common/locked.h"
 #include "common/memory.h"
 #include "common/progress.h"
@@ -22,7 +23,8 @@
 enum {
 	DIGEST,		/* of the settings */
 	DIGEST_NEGATED,	/* so that the minimum shows a difference */
-	ONE_HOST,	/* 1: no rank of this communicator is on another host */
+	HOST,		/* digest of the host */
+	HOST_NEGATED,
 	COMPARED_COUNT
 };
 
@@ -182,11 +184,12 @@ static void make(struct cm_group *group, const struct cm_peers *peers)
 static void compare(struct cm_group *group, const struct cm_peers *peers)
 {
 	static atomic_bool said;
-	const long long digest = cm_settings_digest();
+	const long long digest = cm_settings_digest(), host = cm_host_digest(group->rank);
 	long long values[COMPARED_COUNT] = {
 		[DIGEST]		= digest,
 		[DIGEST_NEGATED]	= -digest,
-		[ONE_HOST]		= !peers->several_hosts,
+		[HOST]			= host,
+		[HOST_NEGATED]		= -host,
 	};
 
 	group->state = CM_GROUP_COMPARING;
@@ -194,7 +197,7 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 		group->state = CM_GROUP_NEVER;
 		return;
 	}
-	group->one_host = values[ONE_HOST];
+	group->one_host = values[HOST] == -values[HOST_NEGATED];
 	if (values[DIGEST] == -values[DIGEST_NEGATED]) {
 		group->state = CM_GROUP_COUNTING;
 		return;

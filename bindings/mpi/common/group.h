@@ -44,14 +44,12 @@ enum cm_group_state {
  * @min: set each of @count values to the minimum of all ranks; 0 or an error of MPI
  * @gather: collect @size bytes of each rank, in the order of ranks; 0 or an error of MPI
  * @local: number of processes of this program on this host
- * @several_hosts: ranks of the communicator are on other hosts
  */
 struct cm_peers {
 	void *context;
 	int (*min)(void *context, long long *values, int count);
 	int (*gather)(void *context, const void *mine, size_t size, void *all);
 	int local;
-	bool several_hosts;
 };
 
 /**

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/digest.h"
 #include "common/settings.h"
 
 struct cm_settings cm_settings = {
@@ -24,7 +25,7 @@ struct cm_settings cm_settings = {
 };
 
 /* Changes when ranks with different versions of this would not understand each other. */
-#define VERSION	2
+#define VERSION	3
 
 static int function_of(const char *name, size_t length)
 {
@@ -78,28 +79,18 @@ int cm_settings_limits(const char *text, size_t *limits)
 	return err;
 }
 
-/* FNV-1a. */
-static unsigned long long digest(unsigned long long hash, const void *data, size_t size)
-{
-	const unsigned char *bytes = data;
-
-	while (size--)
-		hash = (hash ^ *bytes++) * 0x100000001b3ULL;
-	return hash;
-}
-
 long long cm_settings_digest(void)
 {
 	const int version = VERSION;
-	unsigned long long hash = 0xcbf29ce484222325ULL;
+	unsigned long long value = CM_DIGEST_INIT;
 
-	hash = digest(hash, &version, sizeof(version));
-	hash = digest(hash, &cm_settings.calls, sizeof(cm_settings.calls));
-	hash = digest(hash, &cm_settings.margin, sizeof(cm_settings.margin));
-	hash = digest(hash, cm_settings.min_bytes, sizeof(cm_settings.min_bytes));
-	hash = digest(hash, cm_settings.max_bytes, sizeof(cm_settings.max_bytes));
-	hash = digest(hash, &cm_settings.reproducible, sizeof(cm_settings.reproducible));
-	return hash >> 2;
+	value = cm_digest(value, &version, sizeof(version));
+	value = cm_digest(value, &cm_settings.calls, sizeof(cm_settings.calls));
+	value = cm_digest(value, &cm_settings.margin, sizeof(cm_settings.margin));
+	value = cm_digest(value, cm_settings.min_bytes, sizeof(cm_settings.min_bytes));
+	value = cm_digest(value, cm_settings.max_bytes, sizeof(cm_settings.max_bytes));
+	value = cm_digest(value, &cm_settings.reproducible, sizeof(cm_settings.reproducible));
+	return cm_digest_value(value);
 }
 
 void cm_say(int level, const char *format, ...)

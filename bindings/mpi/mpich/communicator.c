@@ -132,13 +132,9 @@ bool communicator_blocking(struct communicator *communicator, const struct cm_ca
 		.min = peers_min,
 		.gather = peers_gather,
 	};
-	int world;
 
-	if (communicator->group.state < CM_GROUP_UP) {
-		PMPI_Comm_size(MPI_COMM_WORLD, &world);
+	if (communicator->group.state < CM_GROUP_UP)
 		peers.local = local_processes();
-		peers.several_hosts = peers.local < world;
-	}
 	return cm_group_blocking(&communicator->group, &peers, call);
 }
 

@@ -36,7 +36,6 @@ bool collective_blocking(struct collective_module *module, const struct cm_call 
 		.min = peers_min,
 		.gather = peers_gather,
 		.local = ompi_process_info.num_local_peers + 1,
-		.several_hosts = module->several_hosts,
 	};
 
 	return cm_group_blocking(&module->group, &peers, call);
@@ -77,7 +76,6 @@ static int module_enable(mca_coll_base_module_t *base, struct ompi_communicator_
 	struct collective_module *module = (struct collective_module *)base;
 
 	module->communicator = communicator;
-	module->several_hosts = ompi_group_have_remote_peers(communicator->c_local_group);
 	module->previous = *communicator->c_coll;
 	CM_FUNCTIONS(KEEP_FORMS)
 	cm_group_init(&module->group, ompi_comm_rank(communicator), ompi_comm_size(communicator));

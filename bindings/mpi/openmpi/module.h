@@ -12,7 +12,6 @@
  * struct collective_module - module of a communicator
  * @super: of Open MPI
  * @communicator: the communicator
- * @several_hosts: this process knows ranks of the communicator that are on other hosts
  * @group: its group
  * @previous: functions and modules that this one replaces; a reference to each module
  * @enabled: true if @previous and @group are set
@@ -20,7 +19,6 @@
 struct collective_module {
 	mca_coll_base_module_t super;
 	struct ompi_communicator_t *communicator;
-	bool several_hosts;
 	struct cm_group group;
 	mca_coll_base_comm_coll_t previous;
 	bool enabled;

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* The host of this process. */
+#ifndef CM_HOST_H
+#define CM_HOST_H
+
+/**
+ * cm_host_digest - digest of this host, below 2^62
+ * @rank: rank of this process
+ *
+ * The same for processes of one kernel that see the same name of the host, as those have among
+ * which MPI uses shared memory.  If the kernel cannot be told, it differs by rank.
+ */
+long long cm_host_digest(int rank);
+
+#endif /* CM_HOST_H */
