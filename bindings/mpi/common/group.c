@@ -25,6 +25,7 @@ enum {
 	DIGEST_NEGATED,	/* so that the minimum shows a difference */
 	HOST,		/* digest of the host */
 	HOST_NEGATED,
+	CPUS_NEGATED,	/* of the host */
 	COMPARED_COUNT
 };
 
@@ -190,6 +191,7 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 		[DIGEST_NEGATED]	= -digest,
 		[HOST]			= host,
 		[HOST_NEGATED]		= -host,
+		[CPUS_NEGATED]		= -sysconf(_SC_NPROCESSORS_ONLN),
 	};
 
 	group->state = CM_GROUP_COMPARING;
@@ -198,6 +200,7 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 		return;
 	}
 	group->one_host = values[HOST] == -values[HOST_NEGATED];
+	group->sharing = cm_limits_sharing(group->size, -values[CPUS_NEGATED]);
 	if (values[DIGEST] == -values[DIGEST_NEGATED]) {
 		group->state = CM_GROUP_COUNTING;
 		return;

@@ -64,6 +64,7 @@ struct cm_peers {
  * @first: number of the first nonblocking collective that goes to the kernel
  * @persistent: number of persistent collectives that went to the kernel
  * @one_host: all ranks are on one host; known from CM_GROUP_COUNTING on
+ * @sharing: how many ranks share a CPU of that host: cm_limits_sharing(); likewise
  * @page: largest size of a page of a rank
  * @lockable: number of bytes that operations may pin on each rank, by form (locked.h); SIZE_MAX:
  *	any
@@ -88,6 +89,7 @@ struct cm_group {
 	unsigned long long first;
 	unsigned long long persistent;
 	bool one_host;
+	unsigned int sharing;
 	size_t page;
 	size_t lockable[CM_FORM_COUNT];
 	size_t reserved;

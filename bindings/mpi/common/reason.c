@@ -95,8 +95,8 @@ bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *ca
 	const size_t bytes = call_bytes(group, call);
 
 	/* Between hosts, MPI's own path is no faster for small calls. */
-	return !group->one_host ||
-	       (bytes == UNKNOWN ? 0 : bytes) >= cm_settings.min_bytes[call->function];
+	return !group->one_host || (bytes == UNKNOWN ? 0 : bytes) >=
+				   cm_settings.min_bytes.bytes[call->function][group->sharing];
 }
 
 size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
@@ -140,5 +140,6 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 	bytes = call_bytes(group, call);
 	if (bytes == UNKNOWN)
 		return CM_TAKEN;
-	return bytes > cm_settings.max_bytes[call->function] ? CM_LARGE : CM_TAKEN;
+	return bytes > cm_settings.max_bytes.bytes[call->function][group->sharing] ?
+	       CM_LARGE : CM_TAKEN;
 }

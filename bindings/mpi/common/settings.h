@@ -4,17 +4,16 @@
 #define CM_SETTINGS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-#include "common/functions.h"
+#include "common/limits.h"
 
 /**
  * struct cm_settings - settings of all communicators
  * @calls: number of the blocking collective in which a communicator makes its group, from 1
  * @margin: number of nonblocking collectives, from then on, that are left to MPI (group.h)
- * @min_bytes: on one host, calls of fewer bytes are left to MPI, by function; barriers, and calls
- *	of which not every rank knows the bytes, count as calls of none
- * @max_bytes: calls of more bytes are left to MPI, by function
+ * @min_bytes: on one host, calls of fewer bytes are left to MPI; barriers, and calls of which not
+ *	every rank knows the bytes, count as calls of none
+ * @max_bytes: calls of more bytes are left to MPI
  * @reproducible: sums are in the order of ranks
  * @timeout_ms: deadline of an operation in ms; ~0U: none
  * @transport: transport of the group's links, as in struct coll_config
@@ -30,8 +29,8 @@
 struct cm_settings {
 	int calls;
 	int margin;
-	size_t min_bytes[CM_FUNCTION_COUNT];
-	size_t max_bytes[CM_FUNCTION_COUNT];
+	struct cm_limits min_bytes;
+	struct cm_limits max_bytes;
 	bool reproducible;
 	unsigned int timeout_ms;
 	const char *transport;
@@ -44,15 +43,6 @@ struct cm_settings {
 };
 
 extern struct cm_settings cm_settings;
-
-/**
- * cm_settings_limits - read limits of calls
- * @text: "BYTES" for all functions, or a list such as "allreduce:4096,bcast:0"; later ones apply
- * @limits: set, by function
- *
- * Return: 0 or -EINVAL.
- */
-int cm_settings_limits(const char *text, size_t *limits);
 
 /** cm_settings_digest - digest of the settings that must be the same, below 2^62 */
 long long cm_settings_digest(void);

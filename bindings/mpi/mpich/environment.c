@@ -2,6 +2,7 @@
 /* Settings out of the environment. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -9,6 +10,13 @@
 #include "mpich.h"
 
 #define PREFIX	"COLL_MPI_"
+
+/*
+ * Calls of which the kernel was at least as fast as MPICH's shared memory, in figures of
+ * Documentation/user/mpi.rst.
+ */
+static const char default_min_bytes[] =
+	"none,allreduce:4M,reduce_scatter:4M,reduce_scatter_block:4M,scan:4M,@2:0";
 
 static bool stats;
 static bool alias_check = true;
@@ -53,11 +61,9 @@ static unsigned int number(const char *variable, unsigned int value)
 	return n;
 }
 
-static void limits(const char *variable, size_t *limits)
+static void limits(const char *variable, const char *text, struct cm_limits *limits)
 {
-	const char *text = value_of(variable);
-
-	if (text && cm_settings_limits(text, limits))
+	if (text && cm_limits_read(limits, text))
 		not_understood(variable, text);
 }
 
@@ -83,8 +89,10 @@ void environment_read(void)
 	/* MPICH calls no collective of a communicator behind the program's back. */
 	s->margin = number(PREFIX "MARGIN", 0);
 	s->calls = number(PREFIX "CALLS", s->calls);
-	limits(PREFIX "MIN_BYTES", s->min_bytes);
-	limits(PREFIX "MAX_BYTES", s->max_bytes);
+	cm_limits_fill(&s->max_bytes, SIZE_MAX);
+	limits(PREFIX "MIN_BYTES", default_min_bytes, &s->min_bytes);
+	limits(PREFIX "MIN_BYTES", value_of(PREFIX "MIN_BYTES"), &s->min_bytes);
+	limits(PREFIX "MAX_BYTES", value_of(PREFIX "MAX_BYTES"), &s->max_bytes);
 	s->reproducible = number(PREFIX "REPRODUCIBLE", s->reproducible);
 	s->timeout_ms = number(PREFIX "TIMEOUT_MS", s->timeout_ms);
 	s->transport = value_of(PREFIX "TRANSPORT") ?: s->transport;

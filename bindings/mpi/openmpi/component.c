@@ -9,6 +9,17 @@
 #include "common/settings.h"
 #include "module.h"
 
+/*
+ * Calls of which the kernel was at least as fast as Open MPI's shared memory, in figures of
+ * Documentation/user/mpi.rst, with a CPU for each rank, and with two and four ranks on a CPU.
+ */
+#define ALONE	"none,allreduce:4M,reduce_scatter:1M,reduce_scatter_block:256K,scan:4M"
+#define TWO	"allgather@2:4M,allgatherv@2:4M,allreduce@2:256K,bcast@2:1M,exscan@2:16M"
+#define TWO_MORE "reduce@2:1M,reduce_scatter@2:256K"
+#define FOUR	"allgatherv@4:1M,allreduce@4:8K,bcast@4:4M,exscan@4:4M,gather@4:4M,reduce@4:256K"
+
+static const char default_min_bytes[] = ALONE "," TWO "," TWO_MORE "," FOUR;
+
 /**
  * struct parameters - parameters that are not used as Open MPI stores them
  * @min_bytes: lower limits of calls
@@ -22,9 +33,8 @@ static struct parameters {
 	const char *transport;
 	bool stats;
 } parameters = {
-	/* Up to there, copies through MPI's shared memory cost less than system calls. */
-	.min_bytes = "8192",
-	.max_bytes = "18446744073709551615",
+	.min_bytes = default_min_bytes,
+	.max_bytes = "none",
 	.transport = "auto",
 };
 
@@ -46,7 +56,7 @@ static int component_register(void)
 	parameter("margin", "Number of nonblocking collectives after that which are left",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.margin);
 	parameter("min_bytes",
-		  "Smallest calls that are taken on one host: BYTES, or a list (allreduce:4096,bcast:0)",
+		  "Smallest calls that are taken on one host; 0: all; else a list (allreduce:4K,bcast@2:none)",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.min_bytes);
 	parameter("max_bytes", "Largest calls that are taken, likewise",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.max_bytes);
@@ -74,18 +84,21 @@ static int component_register(void)
 	return OMPI_SUCCESS;
 }
 
-static void limits(const char *name, const char *text, size_t *limits)
+/* Open MPI has NULL for an empty text. */
+static void limits(const char *name, const char *text, struct cm_limits *limits)
 {
-	if (cm_settings_limits(text, limits))
+	if (text && cm_limits_read(limits, text))
 		cm_say(0, "coll_collective_%s: \"%s\" is not understood", name, text);
 }
 
 static int component_open(void)
 {
-	limits("min_bytes", "0", cm_settings.min_bytes);
-	limits("min_bytes", parameters.min_bytes, cm_settings.min_bytes);
-	limits("max_bytes", parameters.max_bytes, cm_settings.max_bytes);
-	cm_settings.transport = parameters.transport;
+	cm_limits_fill(&cm_settings.max_bytes, SIZE_MAX);
+	limits("min_bytes", default_min_bytes, &cm_settings.min_bytes);
+	limits("min_bytes", parameters.min_bytes, &cm_settings.min_bytes);
+	limits("max_bytes", parameters.max_bytes, &cm_settings.max_bytes);
+	if (parameters.transport)
+		cm_settings.transport = parameters.transport;
 	return OMPI_SUCCESS;
 }
 
