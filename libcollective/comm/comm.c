@@ -22,7 +22,7 @@
 
 bool coll_comm_is_foreign(const struct coll_comm *comm)
 {
-	return comm->pid != coll_process_id();
+	return comm->process != coll_process_number();
 }
 
 int coll_comm_lock(struct coll_comm *comm)
@@ -50,7 +50,7 @@ struct coll_comm *coll_comm_new(const struct coll_settings *settings)
 		return NULL;
 	}
 	comm->fd = -1;
-	comm->pid = coll_process_id();
+	comm->process = coll_process_number();
 	comm->rank = settings->rank;
 	comm->nranks = settings->nranks;
 	comm->settings = *settings;

@@ -16,7 +16,7 @@ struct request;
 /**
  * struct coll_comm - communicator: this process's membership in a group
  * @fd: descriptor of /dev/collective
- * @pid: process that made it
+ * @process: coll_process_number() of the process that made it
  * @rank: rank of this process
  * @nranks: number of ranks of the group
  * @settings: settings with which the group was made; communicators made from it inherit them
@@ -43,7 +43,7 @@ struct request;
  */
 struct coll_comm {
 	int fd;
-	pid_t pid;
+	unsigned long process;
 	int rank;
 	int nranks;
 	struct coll_settings settings;

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * The id of this process.
+ * What tells this process from its ancestors and descendants.
  *
  * It is kept on a page that is zero in a child (MADV_WIPEONFORK), however the child was made.  So
- * the child asks for its own.
+ * the child makes its own.  The number is one more than that of the parent, which the child finds
+ * in ordinary memory.  The id would not do: in a new PID namespace a child may have its parent's.
  */
 #include <pthread.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "comm/process.h"
 
-static pid_t *kept;
+struct process {
+	pid_t id;
+	unsigned long number;
+};
+
+static struct process *kept;
+
+/* Of the process that has set it last: of this one, or of its parent. */
+static unsigned long latest;
 
 /* Without such a page each call asks the kernel. */
 static void keep(void)
@@ -27,18 +37,44 @@ static void keep(void)
 		kept = page;
 }
 
-pid_t coll_process_id(void)
+static struct process *process(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	pid_t id;
 
 	pthread_once(&once, keep);
-	if (!kept)
+	return kept;
+}
+
+pid_t coll_process_id(void)
+{
+	struct process *self = process();
+	pid_t id;
+
+	if (!self)
 		return getpid();
-	id = __atomic_load_n(kept, __ATOMIC_RELAXED);
+	id = __atomic_load_n(&self->id, __ATOMIC_RELAXED);
 	if (!id) {
 		id = getpid();
-		__atomic_store_n(kept, id, __ATOMIC_RELAXED);
+		__atomic_store_n(&self->id, id, __ATOMIC_RELAXED);
 	}
 	return id;
+}
+
+unsigned long coll_process_number(void)
+{
+	struct process *self = process();
+	unsigned long number, none = 0;
+
+	if (!self)
+		return getpid();
+	number = __atomic_load_n(&self->number, __ATOMIC_ACQUIRE);
+	if (number)
+		return number;
+	number = __atomic_load_n(&latest, __ATOMIC_ACQUIRE) + 1;
+	/* Another thread may have been first.  It sets @latest after the number. */
+	if (!__atomic_compare_exchange_n(&self->number, &none, number, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return none;
+	__atomic_store_n(&latest, number, __ATOMIC_RELEASE);
+	return number;
 }

@@ -5,9 +5,14 @@
 #include <sys/types.h>
 
 /*
- * Return: the id of this process, by a system call only once: every operation asks for it, and a
- * small one is little more than its own system call.  Any thread may call it, also in a child.
+ * Both are known without a system call but for the first time: every operation asks for them, and a
+ * small one is little more than its own system call.  Any thread may call them, also in a child.
  */
+
+/* Return: the id of this process. */
 pid_t coll_process_id(void);
+
+/* Return: a number that no ancestor and no descendant of this process has. */
+unsigned long coll_process_number(void);
 
 #endif /* COLL_PROCESS_H */

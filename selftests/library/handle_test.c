@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -214,6 +215,50 @@ static int rank_forks(struct lib_rank *me)
 TEST(forked)
 {
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_forks, NULL));
+}
+
+/* In a new PID namespace: the only process. */
+static int first_forks(void)
+{
+	struct coll_config config = { .size = sizeof(config), .nranks = 1 };
+	struct coll_request *request;
+	struct coll_comm *comm;
+	int status;
+	pid_t pid;
+
+	CHECK_EQ(1, syscall(SYS_getpid));
+	CHECK_EQ(0, coll_init(&comm, &config));
+	CHECK_EQ(0, coll_ibarrier(comm, &request));
+	CHECK_EQ(0, unshare(CLONE_NEWPID));
+	pid = fork();
+	if (!pid)
+		_exit(syscall(SYS_getpid) != 1 || child_uses(comm, request));
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(0, status);
+	CHECK_EQ(0, coll_wait(request));
+	return coll_finalize(comm);
+}
+
+/* A child that has the id of its parent, in a PID namespace of its own, is another process. */
+TEST(forked_with_the_same_id)
+{
+	int status;
+	pid_t pid;
+
+	/* Other children of this process are in its own namespace. */
+	pid = fork();
+	if (!pid) {
+		if (unshare(CLONE_NEWPID))
+			_exit(KSFT_SKIP);
+		pid = fork();
+		if (!pid)
+			_exit(first_forks());
+		_exit(waitpid(pid, &status, 0) != pid || status);
+	}
+	ASSERT_EQ(pid, waitpid(pid, &status, 0));
+	if (WIFEXITED(status) && WEXITSTATUS(status) == KSFT_SKIP)
+		SKIP(return, "no PID namespace can be made");
+	EXPECT_EQ(0, status);
 }
 
 static int asked;
