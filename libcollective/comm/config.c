@@ -173,6 +173,18 @@ static int read_transport(struct coll_settings *settings, const char *text,
 	return 0;
 }
 
+/* The name of a process that is handed its rank. */
+static int read_key(struct coll_settings *settings, const char *text, struct coll_detail *detail)
+{
+	int err = copy_text(settings->key, sizeof(settings->key), text, "key", detail);
+
+	if (!err && !coll_config_key_valid(settings->key))
+		err = coll_fail(detail, -EINVAL,
+				"key %s has a character that is not printable ASCII",
+				settings->key);
+	return err;
+}
+
 int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
@@ -218,13 +230,8 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	      read_transport(settings, transport, detail);
 	if (!err && algorithm)
 		err = read_algorithms(settings, algorithm, detail);
-	if (!err)
-		err = copy_text(settings->key, sizeof(settings->key),
-				config->key ?: coll_env_text("COLL_KEY") ?: "", "key", detail);
-	if (!err && !coll_config_key_valid(settings->key))
-		err = coll_fail(detail, -EINVAL,
-				"key %s has a character that is not printable ASCII",
-				settings->key);
+	if (!err && settings->auto_rank)
+		err = read_key(settings, config->key ?: coll_env_text("COLL_KEY") ?: "", detail);
 	settings->lanes = config->lanes ?: (int)lanes;
 	settings->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
 	settings->reproducible = reproducible ||

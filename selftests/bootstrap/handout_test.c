@@ -294,6 +294,15 @@ static void test_bad_keys(void)
 			   strstr(members[i].text, "key");
 	if (!tap_ok(refused == n, "keys that are not printable ASCII, or too long"))
 		note(n);
+	begin();
+	for (i = 0; i < 2; i++) {
+		members[i].rank = i;
+		members[i].key = keys[3 * i];
+	}
+	start_all(2, 2);
+	wait_all(2);
+	if (!tap_ok(!members[0].err[0] && !members[1].err[0], "ranks with numbers need no key"))
+		note(2);
 }
 
 static void test_mixture(void)
