@@ -359,6 +359,7 @@ int coll_wait_all(struct coll_request **requests, int count)
  * @count: number of @requests
  * @n: number of @numbers
  * @comm: communicator of all of them
+ * @repeats: true if a handle is among them more than once
  */
 struct wait_set {
 	struct request **requests;
@@ -366,6 +367,7 @@ struct wait_set {
 	int count;
 	int n;
 	struct coll_comm *comm;
+	bool repeats;
 };
 
 /* Get a reference to each request.  The caller must call wait_set_put(), also after an error. */
@@ -401,6 +403,35 @@ static void wait_set_put(struct wait_set *wait_set)
 		request_put(wait_set->requests[i]);
 }
 
+/* Wait for each operation once.  Return: true if a handle was given more than once. */
+static bool wait_set_drop_repeats(struct wait_set *wait_set)
+{
+	int i, j, n = 0;
+
+	for (i = 0; i < wait_set->n; i++) {
+		for (j = 0; j < n && wait_set->numbers[j] != wait_set->numbers[i]; j++)
+			;
+		if (j == n)
+			wait_set->numbers[n++] = wait_set->numbers[i];
+	}
+	wait_set->repeats = n < wait_set->n;
+	wait_set->n = n;
+	return wait_set->repeats;
+}
+
+static int wait_set_wait(struct wait_set *wait_set, int timeout_ms, __u64 *which,
+			 __u64 *received)
+{
+	int err = coll_device_wait(wait_set->comm->fd, wait_set->numbers, wait_set->n, timeout_ms,
+				   which, received);
+
+	/* The kernel knows no repeats: the operation is taken already, by this wait itself. */
+	if (err == -EBUSY && !*which && wait_set_drop_repeats(wait_set))
+		err = coll_device_wait(wait_set->comm->fd, wait_set->numbers, wait_set->n,
+				       timeout_ms, which, received);
+	return err;
+}
+
 static int wait_set_index(const struct wait_set *wait_set, __u64 number)
 {
 	int i = 0;
@@ -408,6 +439,18 @@ static int wait_set_index(const struct wait_set *wait_set, __u64 number)
 	while (!wait_set->requests[i] || wait_set->requests[i]->number != number)
 		i++;
 	return i;
+}
+
+/* The handle at @index ends. */
+static void wait_set_end(const struct wait_set *wait_set, struct coll_request **handles, int index)
+{
+	const struct coll_request *handle = handles[index];
+	int i;
+
+	handles[index] = NULL;
+	for (i = index; wait_set->repeats && i < wait_set->count; i++)
+		if (handles[i] == handle)
+			handles[i] = NULL;
 }
 
 int coll_wait_any(struct coll_request **requests, int count, int *index,
@@ -431,15 +474,14 @@ int coll_wait_any(struct coll_request **requests, int count, int *index,
 	}
 	err = wait_set_get(&wait_set, requests, count);
 	if (!err && wait_set.n)
-		err = coll_device_wait(wait_set.comm->fd, wait_set.numbers, wait_set.n, timeout_ms,
-				       &which, &received);
+		err = wait_set_wait(&wait_set, timeout_ms, &which, &received);
 	if (which) {
 		struct request *request;
 
 		*index = wait_set_index(&wait_set, which);
 		request = wait_set.requests[*index];
 		if (!request->persistent)
-			requests[*index] = NULL;
+			wait_set_end(&wait_set, requests, *index);
 		err = request_done(request, err, received);
 	}
 	wait_set_put(&wait_set);

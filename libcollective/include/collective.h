@@ -1093,8 +1093,8 @@ int coll_test(struct coll_request *request, int *done);
 /**
  * coll_wait_any - wait until one of several operations is complete
  * @requests: handles of one communicator; NULL is skipped.  The handle of the complete
- *	operation ends and is set to NULL.  A persistent handle stays, and is skipped
- *	until coll_start()
+ *	operation ends and is set to NULL, wherever it is.  A persistent handle stays, and is
+ *	skipped until coll_start()
  * @count: number of handles
  * @index: set to the index of the complete operation; -1: none
  * @timeout_ms: time limit in ms; 0: only test; -1: none

@@ -239,6 +239,41 @@ TEST(wait_any)
 	EXPECT_EQ(0, comm_run(rank_any));
 }
 
+/* Some handles are there twice or three times. */
+static int rank_repeats(struct coll_comm *comm, int rank)
+{
+	struct coll_request *r[6] = { 0 };
+	int index;
+
+	if (rank) {
+		sleep_ms(100);
+		CHECK_EQ(0, coll_barrier(comm));
+		sleep_ms(100);
+		return coll_barrier(comm);
+	}
+	CHECK_EQ(0, coll_ibarrier(comm, &r[1]));
+	CHECK_EQ(0, coll_ibarrier(comm, &r[2]));
+	r[3] = r[1];
+	r[4] = r[2];
+	r[5] = r[1];
+	CHECK_EQ(-EINPROGRESS, coll_wait_any(r, 6, &index, 10));
+	CHECK_EQ(-1, index);
+	CHECK_EQ(0, coll_wait_any(r, 6, &index, 20000));
+	CHECK_EQ(1, index);
+	CHECK(!r[1] && r[2] && !r[3] && r[4] && !r[5]);
+	CHECK_EQ(0, coll_wait_any(r, 6, &index, 20000));
+	CHECK_EQ(2, index);
+	CHECK(!r[2] && !r[4]);
+	CHECK_EQ(0, coll_wait_any(r, 6, &index, 20000));
+	CHECK_EQ(-1, index);
+	return 0;
+}
+
+TEST(wait_any_of_repeats)
+{
+	EXPECT_EQ(0, comm_run(rank_repeats));
+}
+
 /* Only one of three calls matches. */
 static int rank_mismatch(struct coll_comm *comm, int rank)
 {
