@@ -89,16 +89,40 @@ static void link_choose_remote(struct coll_link *link, const struct sockaddr_sto
 		link_try_rdma(link);
 }
 
-/* A rank that has chosen LOCAL has not found the peer. */
-static int link_refuse_remote(struct coll_link *link)
+/* This rank and its peer have no transport in common.  Both would report the same. */
+static int link_refuse(struct coll_link *link)
 {
+	u32 rank = link->net->id->rank;
+
 	coll_fail_report(link->net->fail, &(struct coll_reason) {
 		.kind = COLLECTIVE_REASON_PROTOCOL,
 		.error = EOPNOTSUPP,
-		.rank_a = link->peer,
-		.rank_b = link->net->id->rank,
+		.rank_a = max(link->peer, rank),
+		.rank_b = min(link->peer, rank),
 	});
 	return -EOPNOTSUPP;
+}
+
+/**
+ * coll_link_agree() - can this rank and its peer have a link, as far as both have chosen?
+ * @link: the link; either rank asks
+ * @addr: address of the peer
+ *
+ * What a peer in this kernel has chosen is known, so both ranks tell why they have no link, and not
+ * only the one that would make it.
+ *
+ * Context: as coll_link_connect().
+ * Return: 0, or -EOPNOTSUPP.
+ */
+int coll_link_agree(struct coll_link *link, const struct sockaddr_storage *addr)
+{
+	struct coll_net *net = link->net;
+	int wish = coll_local_hub_wish(net->hub, link->peer, addr);
+
+	if (wish < 0 || wish == COLLECTIVE_TRANSPORT_AUTO ||
+	    net->wish == COLLECTIVE_TRANSPORT_AUTO || wish == net->wish)
+		return 0;
+	return link_refuse(link);
 }
 
 /**
@@ -117,7 +141,7 @@ int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr
 {
 	struct coll_net *net = link->net;
 	bool local = net->id->reads ||
-		     (coll_net_wishes_local(net) &&
+		     (coll_wishes_local(net->wish) &&
 		      coll_local_hub_has(net->hub, link->peer, addr));
 
 	switch (net->wish) {
@@ -129,7 +153,7 @@ int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr
 		break;
 	case COLLECTIVE_TRANSPORT_LOCAL:
 		if (!local)
-			return link_refuse_remote(link);
+			return link_refuse(link);
 		link_set_transport(link, &coll_local, COLLECTIVE_LINK_CHOICE_WISHED);
 		break;
 	case COLLECTIVE_TRANSPORT_AUTO:

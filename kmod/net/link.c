@@ -199,10 +199,11 @@ int coll_link_begin(struct coll_link *link)
 int coll_link_connect(struct coll_link *link)
 {
 	struct sockaddr_storage addr;
-	int err = 0;
+	int err;
 
 	coll_peer_addr_get(&link->net->peers[link->peer], &addr);
-	if (!link->nr_connecting && !link_begun(link))
+	err = coll_link_agree(link, &addr);
+	if (!err && !link->nr_connecting && !link_begun(link))
 		err = coll_link_choose(link, &addr);
 	if (!err)
 		err = coll_link_begin(link);

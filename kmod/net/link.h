@@ -118,6 +118,7 @@ void coll_link_flush_until(struct coll_link *link, unsigned long until);
 void coll_link_free(struct coll_link *link, bool reset);
 
 /* choice.c */
+int coll_link_agree(struct coll_link *link, const struct sockaddr_storage *addr);
 int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr);
 void coll_link_called(struct coll_link *link, const struct coll_transport *transport);
 bool coll_link_cannot(struct coll_link *link, int err);

@@ -172,7 +172,7 @@ static int listen_as_wished(struct coll_net *net, struct sockaddr_storage *addr,
 	else if (net->rdma)
 		err = offer_rdma(net, addr, last);
 	/* The last one: coll_net_close_listener() does not close it. */
-	if (!err && coll_net_wishes_local(net))
+	if (!err && coll_wishes_local(net->wish))
 		err = listen_local(net, addr);
 	if (err)
 		coll_net_close_listener(net);
@@ -228,8 +228,8 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 	} while (err == -EADDRINUSE && --tries);
 	if (err)
 		put_rdma(net);
-	else if (!coll_net_wishes_local(net))
-		coll_local_hub_forget(net->hub, net->id->rank);
+	else
+		coll_local_hub_note(net->hub, net->id->rank, addr, net->wish);
 	coll_runner_release(net->control);
 	return err;
 }

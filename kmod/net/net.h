@@ -167,12 +167,6 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 bool coll_net_has_leases(const struct coll_net *net);
 void coll_net_shrink(struct coll_net *net);
 int coll_net_reserve(struct coll_net *net, u32 ops);
-/* Does a rank wish links from memory to memory, where they can be? */
-static inline bool coll_net_wishes_local(const struct coll_net *net)
-{
-	return net->wish == COLLECTIVE_TRANSPORT_LOCAL || net->wish == COLLECTIVE_TRANSPORT_AUTO;
-}
-
 void coll_peer_addr_set(struct coll_peer_addr *peer, const struct sockaddr_storage *addr);
 void coll_peer_addr_get(const struct coll_peer_addr *peer, struct sockaddr_storage *addr);
 

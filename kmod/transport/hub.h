@@ -9,6 +9,7 @@
 #ifndef COLL_LOCAL_HUB_H
 #define COLL_LOCAL_HUB_H
 
+#include <linux/collective.h>
 #include <linux/list.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
@@ -21,12 +22,14 @@ struct coll_exposer;
 
 /**
  * struct coll_local_hub - where the members of a group find each other
- * @lock: protects @listeners, their queues and @addrs; innermost but for the locks of runners
+ * @lock: protects @listeners, their queues, @addrs and @wishes; innermost but for the locks of
+ *	runners
  * @listeners: at most one for each rank
  * @nranks: ranks of the group if they may read each other's memory; else 0 [c]
  * @lanes: lanes of each rank [c]
- * @addrs: by rank: address of its latest listener, whether or not it still listens; of family
- *	AF_UNSPEC: it never did, or has joined again without one
+ * @addrs: by rank: address by which it has joined last, whether or not it is still a member; of
+ *	family AF_UNSPEC: it never has
+ * @wishes: by rank: what it has chosen then; enum collective_transport
  * @exposers: by rank and lane; read under RCU
  */
 struct coll_local_hub {
@@ -35,14 +38,26 @@ struct coll_local_hub {
 	u32 nranks;
 	u32 lanes;
 	struct sockaddr_storage *addrs;
+	u8 *wishes;
 	struct coll_exposer __rcu **exposers;
 };
 
 int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes);
 void coll_local_hub_cleanup(struct coll_local_hub *hub);
-void coll_local_hub_forget(struct coll_local_hub *hub, u32 rank);
+void coll_local_hub_note(struct coll_local_hub *hub, u32 rank,
+			 const struct sockaddr_storage *addr, u32 wish);
+int coll_local_hub_wish(struct coll_local_hub *hub, u32 rank, const struct sockaddr_storage *addr);
 bool coll_local_hub_reads_all(struct coll_local_hub *hub, const struct sockaddr_storage *peers);
 bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct sockaddr_storage *addr);
+
+/**
+ * coll_wishes_local() - may the links of a rank be local?
+ * @wish: what it has chosen; enum collective_transport
+ */
+static inline bool coll_wishes_local(u32 wish)
+{
+	return wish == COLLECTIVE_TRANSPORT_LOCAL || wish == COLLECTIVE_TRANSPORT_AUTO;
+}
 
 /**
  * coll_local_hub_exposer() - where the exposer of a lane is

@@ -112,7 +112,7 @@ void coll_failure_format(const struct collective_reason *reason, char *text,
 	case COLLECTIVE_REASON_PROTOCOL:
 		if (reason->error == EOPNOTSUPP)
 			length = snprintf(text, size,
-					  "no link between %s and %s: a local one is asked for and not possible, or their byte orders differ",
+					  "no link between %s and %s: they have chosen different transports, a local one is asked for and not possible, or their byte orders differ",
 					  first, second);
 		else
 			length = snprintf(text, size, pair ?

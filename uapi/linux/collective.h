@@ -152,6 +152,9 @@ enum collective_reduction {
  *   half of the time of CONNECT if that is less.  TCP otherwise.  A rank that has chosen AUTO
  *   offers RDMA if collective_rdma.ko is loaded when it joins and an RDMA device, no iWARP one,
  *   has its address.
+ *
+ * If two ranks in one kernel, of a group of up to 64, have chosen different ones and none of the two
+ * AUTO, the CONNECT of each, or its operation that needs the link, fails as that of LOCAL.
  */
 enum collective_transport {
 	COLLECTIVE_TRANSPORT_TCP,

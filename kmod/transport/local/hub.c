@@ -43,8 +43,9 @@ int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes)
 	if (nranks > COLL_LOCAL_READERS_MAX)
 		return 0;
 	hub->addrs = kvcalloc(nranks, sizeof(*hub->addrs), GFP_KERNEL_ACCOUNT);
+	hub->wishes = kvcalloc(nranks, sizeof(*hub->wishes), GFP_KERNEL_ACCOUNT);
 	hub->exposers = kvcalloc(nranks * lanes, sizeof(*hub->exposers), GFP_KERNEL_ACCOUNT);
-	if (!hub->addrs || !hub->exposers)
+	if (!hub->addrs || !hub->wishes || !hub->exposers)
 		return -ENOMEM;
 	hub->nranks = nranks;
 	hub->lanes = lanes;
@@ -58,6 +59,7 @@ int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes)
 void coll_local_hub_cleanup(struct coll_local_hub *hub)
 {
 	kvfree(hub->addrs);
+	kvfree(hub->wishes);
 	kvfree(hub->exposers);
 }
 
@@ -112,16 +114,40 @@ bool coll_local_hub_has(struct coll_local_hub *hub, u32 rank, const struct socka
 }
 
 /**
- * coll_local_hub_forget() - a rank joins without a listener
+ * coll_local_hub_note() - a rank joins in this kernel
  * @hub: of the group
- * @rank: the rank; it may have had a listener before, on the same address
+ * @rank: the rank; it may have joined before, also by the same address
+ * @addr: its address
+ * @wish: what it has chosen; enum collective_transport
  */
-void coll_local_hub_forget(struct coll_local_hub *hub, u32 rank)
+void coll_local_hub_note(struct coll_local_hub *hub, u32 rank,
+			 const struct sockaddr_storage *addr, u32 wish)
 {
 	spin_lock(&hub->lock);
-	if (rank < hub->nranks)
-		hub->addrs[rank].ss_family = AF_UNSPEC;
+	if (rank < hub->nranks) {
+		hub->addrs[rank] = *addr;
+		hub->wishes[rank] = wish;
+	}
 	spin_unlock(&hub->lock);
+}
+
+/**
+ * coll_local_hub_wish() - what a rank has chosen that has joined in this kernel
+ * @hub: of the group
+ * @rank: the rank; it may have left since
+ * @addr: its address as CONNECT was told
+ *
+ * Return: enum collective_transport; or -ENOENT: it is not known, as in a group of many ranks.
+ */
+int coll_local_hub_wish(struct coll_local_hub *hub, u32 rank, const struct sockaddr_storage *addr)
+{
+	int wish = -ENOENT;
+
+	spin_lock(&hub->lock);
+	if (rank < hub->nranks && addr_covers(&hub->addrs[rank], addr))
+		wish = hub->wishes[rank];
+	spin_unlock(&hub->lock);
+	return wish;
 }
 
 /**
@@ -141,7 +167,8 @@ bool coll_local_hub_reads_all(struct coll_local_hub *hub, const struct sockaddr_
 
 	spin_lock(&hub->lock);
 	for (rank = 0; all && rank < hub->nranks; rank++)
-		all = addr_covers(&hub->addrs[rank], &peers[rank]);
+		all = coll_wishes_local(hub->wishes[rank]) &&
+		      addr_covers(&hub->addrs[rank], &peers[rank]);
 	spin_unlock(&hub->lock);
 	return all;
 }
@@ -175,8 +202,6 @@ int coll_local_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	ep->transport = &coll_local;
 	spin_lock(&ep->hub->lock);
 	list_add_tail(&listener->node, &ep->hub->listeners);
-	if (ep->rank < ep->hub->nranks)
-		ep->hub->addrs[ep->rank] = *addr;
 	spin_unlock(&ep->hub->lock);
 	return 0;
 }
