@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/record.h"
+
 __u64 now_ms(void)
 {
 	struct timespec ts;
@@ -373,6 +375,21 @@ static void call_print(const struct rank *r, const struct collective_call *call)
 			call->root, (unsigned long long)call->count);
 }
 
+/* What the flight recorder says of links and failures. */
+static void record_print(const struct rank *r)
+{
+	char path[256], line[512];
+	FILE *file;
+
+	file_path(path, sizeof(path), r->group->name, r->rank);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (strstr(line, " link") || strstr(line, " abort"))
+			dprintf(STDOUT_FILENO, "# rank %u: %s", r->rank, line);
+	if (file)
+		fclose(file);
+}
+
 static void rank_explain(const struct rank *r)
 {
 	struct collective_status status;
@@ -381,6 +398,7 @@ static void rank_explain(const struct rank *r)
 		return;
 	reason_print("group", r, &status.group);
 	reason_print("last operation", r, &status.last);
+	record_print(r);
 	if (status.last.kind == COLLECTIVE_REASON_MISMATCH) {
 		call_print(r, &status.calls[0]);
 		call_print(r, &status.calls[1]);
