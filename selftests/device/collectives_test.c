@@ -421,9 +421,20 @@ static bool power_of_two(unsigned int n)
 	return !(n & (n - 1));
 }
 
+/* Is one of two ranks the parent of the other in the tree of a barrier?  See core/schedule/fused.c. */
+static bool in_tree(unsigned int a, unsigned int b)
+{
+	unsigned int child = a > b ? a : b, parent = a > b ? b : a, digit = 3;
+
+	while (!(child & digit))
+		digit <<= 2;
+	return parent == (child & ~digit);
+}
+
 /*
- * A rank has links to the ranks at the distances of matching, and of the signals of a barrier: 1,
- * 2, 4 and 8, on both sides.  What it only reads of a rank takes no link.
+ * A rank has links to the ranks at the distances of matching: 1, 2, 4 and 8, on both sides.  It has
+ * others to the ranks to which it signals, or which signal to it, in a barrier.  What it only reads
+ * of a rank takes no link.
  */
 static int rank_few_links(struct rank *r)
 {
@@ -438,7 +449,8 @@ static int rank_few_links(struct rank *r)
 	CHECK_EQ(0, call_submit(r, &call, 0, area + EAGER * sizeof(float), area));
 	CHECK_EQ(0, links_get(r->group->name, r->rank, &have));
 	for (distance = 1; distance < r->nranks; distance++)
-		if (power_of_two(distance) || power_of_two(r->nranks - distance))
+		if (power_of_two(distance) || power_of_two(r->nranks - distance) ||
+		    in_tree(r->rank, (r->rank + distance) % r->nranks))
 			links |= 1U << (r->rank + distance) % r->nranks;
 	CHECK_EQ(links, have.local);
 	return member_barrier(r->fd);

@@ -245,6 +245,23 @@ static struct cost blocks_cost(const struct sim *sim, const struct sim_op *op, u
 	return cost;
 }
 
+/*
+ * Steps of a barrier of a fused reduction: rounds, or a signal of each child in a tree, one to and from
+ * the parent, and one to each child.
+ */
+static u32 fused_barrier_cost(u32 n, u32 rank)
+{
+	u32 steps = !!rank, each, child;
+
+	if (n <= 8)
+		return rounds(n);
+	/* Each digit to the base of four, from the lowest on, while those of the rank are 0. */
+	for (each = 1; each < n && rank % (4 * each) == 0; each *= 4)
+		for (child = rank + each; child < rank + 4 * each && child < n; child += each)
+			steps += 2;
+	return steps;
+}
+
 /* Ranks read one another's memory and send signals only. */
 static struct cost fused_cost(const struct sim *sim, const struct sim_op *op, u32 rank)
 {
@@ -252,11 +269,11 @@ static struct cost fused_cost(const struct sim *sim, const struct sim_op *op, u3
 
 	switch (op->collective) {
 	case COLLECTIVE_ALLREDUCE:
-		return (struct cost){ .steps = 3 * rounds(n) + n };
+		return (struct cost){ .steps = 3 * fused_barrier_cost(n, rank) + n };
 	case COLLECTIVE_REDUCE:
 		return (struct cost){ .steps = rank == op->root ? 2 * (n - 1) + 1 : 2 };
 	}
-	return (struct cost){ .steps = 2 * rounds(n) + 1 };
+	return (struct cost){ .steps = 2 * fused_barrier_cost(n, rank) + 1 };
 }
 
 /* An allreduce reads each input once, stores each result once, and copies it n - 1 times. */

@@ -182,67 +182,88 @@ static void test_names(void)
 	tap_ok(named, "every schedule is found by the algorithm it names, by none before");
 }
 
+#define BARRIER_RANKS	64
+
 /**
  * struct barrier - the first barrier of a fused allreduce
- * @signals: signals that each rank sends
- * @rounds: signals that wait for one another, at most
- * @all: true if each rank has heard of all others after it
+ * @heard: by rank: bit r is set if it has heard of rank r
+ * @depth: by rank: signals that it depends on, one after the other
+ * @next: by rank: its next step
+ * @sent: by sender and receiver: what a signal tells, and at which depth it is; 0: not sent
+ * @signals: signals sent
  */
 struct barrier {
+	u64 heard[BARRIER_RANKS];
+	u32 depth[BARRIER_RANKS];
+	u32 next[BARRIER_RANKS];
+	struct {
+		u64 heard;
+		u32 depth;
+	} sent[BARRIER_RANKS][BARRIER_RANKS];
 	u32 signals;
-	u32 rounds;
-	bool all;
 };
 
-/*
- * Of each rank the same holds, so it is followed for rank 0: bit d of @heard is set if it has heard
- * of the rank @d behind it, after so many signals.
- */
-static struct barrier barrier_of(u32 n)
+/* Return: true if the next step of a rank is one of the barrier, and could end. */
+static bool barrier_step(struct barrier *barrier, u32 rank, u32 n)
 {
-	struct coll_plan plan = plan_of(COLLECTIVE_ALLREDUCE, 1ULL << 20, n, 0, 8);
+	struct coll_plan plan = plan_of(COLLECTIVE_ALLREDUCE, 1ULL << 20, n, rank, 8);
 	const struct coll_schedule *schedule = coll_schedule_find(&plan);
-	u32 round[16] = { 0 }, distance, d, i;
-	struct barrier barrier = { 0 };
-	u64 heard[16] = { 1 };
+	u32 i = barrier->next[rank];
+	struct coll_step step;
 
-	for (i = 0; i + 1 < ARRAY_SIZE(heard); i++) {
-		struct coll_step step;
-
-		coll_schedule_step(schedule, &plan, i, &step);
-		if (!step.signal || step.depends_on > i)
-			break;
-		distance = n - step.from;
-		if (step.to != distance)
-			return barrier;
-		heard[i + 1] = heard[i];
-		for (d = 0; d < n; d++)
-			if (heard[step.depends_on] & 1ULL << d)
-				heard[i + 1] |= 1ULL << (d + distance) % n;
-		/* The signals before it that it waits for are a round less. */
-		round[i] = step.depends_on ? round[step.depends_on - 1] + 1 : 1;
-		barrier.rounds = round[i];
+	coll_schedule_step(schedule, &plan, i, &step);
+	if (!step.signal || step.depends_on != i)
+		return false;
+	if (step.to != COLL_NO_RANK && !barrier->sent[rank][step.to].depth) {
+		barrier->sent[rank][step.to].heard = barrier->heard[rank];
+		barrier->sent[rank][step.to].depth = barrier->depth[rank] + 1;
+		barrier->signals++;
 	}
-	barrier.signals = i;
-	barrier.all = heard[i] == ~0ULL >> (64 - n);
-	return barrier;
+	if (step.from != COLL_NO_RANK) {
+		if (!barrier->sent[step.from][rank].depth)
+			return false;
+		barrier->heard[rank] |= barrier->sent[step.from][rank].heard;
+		barrier->depth[rank] = max(barrier->depth[rank],
+					   barrier->sent[step.from][rank].depth);
+	}
+	barrier->next[rank]++;
+	return true;
+}
+
+static void barrier_run(struct barrier *barrier, u32 n)
+{
+	u32 before = ~0U, rank;
+
+	memset(barrier, 0, sizeof(*barrier));
+	for (rank = 0; rank < n; rank++)
+		barrier->heard[rank] = 1ULL << rank;
+	while (barrier->signals != before) {
+		before = barrier->signals;
+		for (rank = 0; rank < n; rank++)
+			while (barrier_step(barrier, rank, n))
+				;
+	}
 }
 
 static void test_barrier(void)
 {
-	bool all = true, few = true;
-	struct barrier barrier;
-	u32 n, rounds;
+	static struct barrier barrier;
+	bool all = true, few = true, soon = true;
+	u32 n, rank, rounds;
 
-	for (n = 2; n <= 64; n++) {
+	for (n = 2; n <= BARRIER_RANKS; n++) {
 		for (rounds = 0; 1U << rounds < n; rounds++)
 			;
-		barrier = barrier_of(n);
-		all &= barrier.all;
-		few &= barrier.rounds == rounds && barrier.signals == rounds;
+		barrier_run(&barrier, n);
+		few &= barrier.signals == (n <= 8 ? n * rounds : 2 * (n - 1));
+		for (rank = 0; rank < n; rank++) {
+			all &= barrier.heard[rank] == ~0ULL >> (64 - n);
+			soon &= barrier.depth[rank] <= (n <= 8 ? rounds : 2 * ((rounds + 1) / 2));
+		}
 	}
 	tap_ok(all, "after a barrier of 2 to 64 ranks, each has heard of all others");
-	tap_ok(few, "in log2(n) rounds of a signal each");
+	tap_ok(few, "with log2(n) signals a rank up to 8 ranks, and two from there");
+	tap_ok(soon, "of which log2(n) wait for one another, or 2 log4(n)");
 }
 
 /* A call that gives the lengths of blocks is another one, though they may all be equal. */

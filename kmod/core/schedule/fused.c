@@ -2,10 +2,10 @@
 /*
  * Fused: on one host, a rank reads the memory of the others, and no payload is sent.
  *
- * All frames are signals, in barriers of log2(n) rounds.  After the first one all ranks take part,
- * and each reduces its own chunk from all inputs at once.  After the second one all chunks are
- * final, and each rank copies those of the others.  After the last one no memory is read any more.
- * An allreduce of n vectors loads and stores (n + 1) V to reduce, and 2 (n - 1) V to copy.
+ * All frames are signals, in barriers.  After the first one all ranks take part, and each reduces
+ * its own chunk from all inputs at once.  After the second one all chunks are final, and each rank
+ * copies those of the others.  After the last one no memory is read any more.  An allreduce of n
+ * vectors loads and stores (n + 1) V to reduce, and 2 (n - 1) V to copy.
  *
  * A signal tells the whole call of its sender, the count included, but for the lengths of blocks
  * that differ, which are announced.  None is sent before those that it depends on have fitted.  So
@@ -20,7 +20,27 @@
 /* In tags of a reduce_scatter whose calls give the lengths of blocks.  No step has this number. */
 #define FUSED_TAG_VECTOR	0x8000U
 
-/* Rounds of a barrier. */
+/*
+ * A barrier of few ranks is a dissemination: log2(n) rounds of a signal each.  One of more ranks
+ * goes up a tree to rank 0 and down again.  That takes two signals a rank, of which at most
+ * 2 log4(n) wait for one another.  The parent of a rank has the same number but for its lowest
+ * digit to the base of four that is not 0, which it has cleared.  So most signals stay among ranks
+ * with near numbers, which share a CPU or a part of the caches.
+ */
+#define FUSED_FLAT_RANKS	8
+#define FUSED_DIGIT		2	/* bits */
+
+static u32 fused_behind(const struct coll_plan *plan, u32 k)
+{
+	return (plan->rank + k) % plan->nranks;
+}
+
+static bool fused_flat(const struct coll_plan *plan)
+{
+	return plan->nranks <= FUSED_FLAT_RANKS;
+}
+
+/* Rounds of a dissemination. */
 static u32 fused_rounds(const struct coll_plan *plan)
 {
 	u32 k = 0;
@@ -30,28 +50,89 @@ static u32 fused_rounds(const struct coll_plan *plan)
 	return k;
 }
 
-static u32 fused_behind(const struct coll_plan *plan, u32 k)
+/* From a rank to its child @k, if it has so many: 1, 2, 3, 4, 8, 12, 16, 32, 48, ... */
+static u32 fused_distance(u32 k)
 {
-	return (plan->rank + k) % plan->nranks;
+	const u32 each = (1U << FUSED_DIGIT) - 1;
+
+	return (k % each + 1) << FUSED_DIGIT * (k / each);
 }
 
-/* Step @i is round @k of a barrier, after all steps before it. */
-static void fused_round(const struct coll_plan *plan, u64 i, u32 k, struct coll_step *step)
+/* The lowest digit of a rank that is not 0, in its place; 0 of rank 0. */
+static u32 fused_digit(u32 rank)
 {
-	step->to = fused_behind(plan, 1U << k);
-	step->from = fused_behind(plan, plan->nranks - (1U << k));
+	u32 mask = (1U << FUSED_DIGIT) - 1;
+
+	while (rank && !(rank & mask))
+		mask <<= FUSED_DIGIT;
+	return rank & mask;
+}
+
+static u32 fused_parent(const struct coll_plan *plan)
+{
+	return plan->rank - fused_digit(plan->rank);
+}
+
+static u32 fused_children(const struct coll_plan *plan)
+{
+	u32 k = 0;
+
+	while (plan->rank + fused_distance(k) < plan->nranks &&
+	       fused_digit(plan->rank + fused_distance(k)) == fused_distance(k))
+		k++;
+	return k;
+}
+
+/* Steps of a barrier. */
+static u32 fused_barrier_steps(const struct coll_plan *plan)
+{
+	if (fused_flat(plan))
+		return fused_rounds(plan);
+	return 2 * fused_children(plan) + !!plan->rank;
+}
+
+/* Up: signals of all children, then one to the parent.  Down: one of the parent, then to all. */
+static void fused_tree_step(const struct coll_plan *plan, u32 k, struct coll_step *step)
+{
+	u32 children = fused_children(plan);
+
+	if (k < children) {
+		step->from = plan->rank + fused_distance(k);
+	} else if (k == children && plan->rank) {
+		step->to = fused_parent(plan);
+		step->from = fused_parent(plan);
+	} else {
+		step->to = plan->rank + fused_distance(k - children - !!plan->rank);
+	}
+}
+
+/* Step @i is step @k of barrier @number; it sends after all steps before it. */
+static void fused_barrier_step(const struct coll_plan *plan, u64 i, u32 k, u32 number,
+			       struct coll_step *step)
+{
 	step->depends_on = i;
 	step->signal = true;
+	if (fused_flat(plan)) {
+		step->to = fused_behind(plan, 1U << k);
+		step->from = fused_behind(plan, plan->nranks - (1U << k));
+		return;
+	}
+	fused_tree_step(plan, k, step);
+	step->tag = number;
 }
 
-/* The round of a barrier that receives from @peer; U64_MAX: none. */
-static u64 fused_round_of(const struct coll_plan *plan, u32 peer)
+/* The step of a barrier that receives from @peer; U64_MAX: none. */
+static u64 fused_barrier_from(const struct coll_plan *plan, u32 peer)
 {
-	u32 rounds = fused_rounds(plan), k;
+	u32 steps = fused_barrier_steps(plan), k;
 
-	for (k = 0; k < rounds; k++)
-		if (fused_behind(plan, plan->nranks - (1U << k)) == peer)
+	for (k = 0; k < steps; k++) {
+		struct coll_step step = { .from = COLL_NO_RANK };
+
+		fused_barrier_step(plan, k, k, 0, &step);
+		if (step.from == peer)
 			return k;
+	}
 	return U64_MAX;
 }
 
@@ -72,34 +153,35 @@ static void fused_reduce(const struct coll_plan *plan, struct coll_range range, 
 /* Steps: a barrier, the reduction, a barrier, n - 1 copies, a barrier. */
 static u64 fused_allreduce_steps(const struct coll_plan *plan)
 {
-	return coll_plan_moves(plan) ? 3 * fused_rounds(plan) + plan->nranks : 0;
+	return coll_plan_moves(plan) ? 3 * fused_barrier_steps(plan) + plan->nranks : 0;
 }
 
 static void fused_allreduce_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
-	u32 rounds = fused_rounds(plan), copies = 2 * rounds + 1, last = 2 * rounds + plan->nranks;
+	u32 steps = fused_barrier_steps(plan);
+	u32 copies = 2 * steps + 1, last = 2 * steps + plan->nranks;
 
-	if (i < rounds) {
-		fused_round(plan, i, i, step);
-	} else if (i == rounds) {
+	if (i < steps) {
+		fused_barrier_step(plan, i, i, 0, step);
+	} else if (i == steps) {
 		fused_reduce(plan, coll_plan_chunk(plan, plan->rank), plan->rank, step);
 	} else if (i < copies) {
-		fused_round(plan, i, i - rounds - 1, step);
+		fused_barrier_step(plan, i, i - steps - 1, 1, step);
 	} else if (i < last) {
 		step->from = fused_behind(plan, 1 + i - copies);
 		step->read = true;
 		step->in = coll_plan_span(plan, coll_plan_chunk(plan, step->from), COLL_AREA_RECV);
 		step->hazard = COLL_HAZARD_COVERED;
 	} else {
-		fused_round(plan, i, i - last, step);
+		fused_barrier_step(plan, i, i - last, 2, step);
 	}
 }
 
 static u64 fused_allreduce_last_from(const struct coll_plan *plan, u32 peer)
 {
-	u64 k = fused_round_of(plan, peer);
+	u64 k = fused_barrier_from(plan, peer);
 
-	return k == U64_MAX ? k : 2 * fused_rounds(plan) + plan->nranks + k;
+	return k == U64_MAX ? k : 2 * fused_barrier_steps(plan) + plan->nranks + k;
 }
 
 const struct coll_schedule coll_fused_allreduce = {
@@ -117,20 +199,20 @@ const struct coll_schedule coll_fused_allreduce = {
 /* Steps: a barrier, the reduction, a barrier. */
 static u64 fused_reduce_scatter_steps(const struct coll_plan *plan)
 {
-	return coll_plan_moves(plan) ? 2 * fused_rounds(plan) + 1 : 0;
+	return coll_plan_moves(plan) ? 2 * fused_barrier_steps(plan) + 1 : 0;
 }
 
 static void fused_reduce_scatter_step(const struct coll_plan *plan, u64 i, struct coll_step *step)
 {
 	/* The order is that of the rounds of a direct one; of the ring, if sums are wide. */
 	bool ring = plan->reproducible || coll_plan_wide(plan);
-	u32 rounds = fused_rounds(plan);
+	u32 steps = fused_barrier_steps(plan);
 
-	/* Neither the call nor the count tells that the lengths of blocks are given. */
-	if (plan->vector)
-		step->tag |= FUSED_TAG_VECTOR;
-	if (i != rounds) {
-		fused_round(plan, i, i < rounds ? i : i - rounds - 1, step);
+	if (i != steps) {
+		fused_barrier_step(plan, i, i < steps ? i : i - steps - 1, i > steps, step);
+		/* Neither the call nor the count tells that the lengths of blocks are given. */
+		if (plan->vector)
+			step->tag |= FUSED_TAG_VECTOR;
 		return;
 	}
 	fused_reduce(plan, coll_plan_block(plan, plan->send_first, plan->rank),
@@ -142,9 +224,9 @@ static void fused_reduce_scatter_step(const struct coll_plan *plan, u64 i, struc
 
 static u64 fused_reduce_scatter_last_from(const struct coll_plan *plan, u32 peer)
 {
-	u64 k = fused_round_of(plan, peer);
+	u64 k = fused_barrier_from(plan, peer);
 
-	return k == U64_MAX ? k : fused_rounds(plan) + 1 + k;
+	return k == U64_MAX ? k : fused_barrier_steps(plan) + 1 + k;
 }
 
 const struct coll_schedule coll_fused_reduce_scatter = {

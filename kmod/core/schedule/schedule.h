@@ -74,7 +74,7 @@ struct coll_schedule {
 };
 
 /* Upper bound on the steps of a schedule without segments. */
-#define COLL_STEPS_MAX(nranks)	(4 * (u64)(nranks))
+#define COLL_STEPS_MAX(nranks)	(5 * (u64)(nranks))
 
 /*
  * Upper bound on the steps of a doubling: three parts in each round of COLLECTIVE_RANKS_MAX
