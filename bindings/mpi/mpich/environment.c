@@ -13,10 +13,12 @@
 
 /*
  * Calls of which the kernel was at least as fast as MPICH's shared memory, in figures of
- * Documentation/user/mpi.rst.
+ * Documentation/user/mpi.rst, with a CPU for each rank, and with two ranks on a CPU.
  */
-static const char default_min_bytes[] =
-	"none,allreduce:4M,reduce_scatter:4M,reduce_scatter_block:4M,scan:4M,@2:0";
+#define ALONE	"none,allgather:4M,allgatherv:1M,allreduce:256K,exscan:64K,reduce:64K,scan:64K"
+#define TWO	"@2:0,bcast@2:64K,gatherv@2:none,scatter@2:64K,scatterv@2:none"
+
+static const char default_min_bytes[] = ALONE "," TWO;
 
 static bool stats;
 static bool alias_check = true;
