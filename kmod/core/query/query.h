@@ -30,7 +30,7 @@
  * @nranks: ranks of the group
  *
  * The links next to the asking rank carry the answers of many ranks.  Where all ranks run in any
- * order, the longest queue has a frame and a half for each rank of the group (query_test.c).
+ * order, the longest queue has less than two frames for each rank of a large group (query_test.c).
  *
  * Return: bytes, with that frame.
  */
