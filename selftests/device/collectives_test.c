@@ -421,7 +421,7 @@ static bool power_of_two(unsigned int n)
 	return !(n & (n - 1));
 }
 
-/* Is one of two ranks the parent of the other in the tree of a barrier?  See core/schedule/fused.c. */
+/* Is one of two ranks the parent of the other in the tree of a barrier (core/schedule/fused.c)? */
 static bool in_tree(unsigned int a, unsigned int b)
 {
 	unsigned int child = a > b ? a : b, parent = a > b ? b : a, digit = 3;

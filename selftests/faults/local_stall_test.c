@@ -236,22 +236,25 @@ static int causer_wait(struct rank *r, const struct stalling *s, __u64 request, 
 }
 
 /*
- * A rank may have completed the operation that the causer cancels, and have started the next one,
- * before it can know that this is the last.  It cancels what no other rank calls.
+ * Ranks may have completed the operation that the causer cancels, and have started the next one,
+ * before they can know that this is the last.  One of them cancels what not all ranks call.
  */
-static int any_wait(struct rank *r, __u64 request, unsigned int n, bool *ahead)
+static int any_wait(struct rank *r, __u64 request, unsigned int n)
 {
-	int err;
+	bool cancelled = false;
+	int err, refused;
 
 	do {
 		struct collective_wait wait = { .timeout_ms = 50 };
 
 		err = member_wait_any(r->fd, &wait, &request, 1);
-		if (err != -EINPROGRESS || *ahead || n <= last_number(r))
+		if (err != -EINPROGRESS || cancelled || n <= last_number(r))
 			continue;
-		*ahead = true;
+		cancelled = true;
 		flag_set(r->shared, FLAG_AHEAD, 1);
-		CHECK_EQ(0, request_cancel(r, request));
+		refused = request_cancel(r, request);
+		/* Another rank may have cancelled it. */
+		CHECK(!refused || refused == -ENOENT);
 	} while (err == -EINPROGRESS || err == -EINTR);
 	return err;
 }
@@ -268,7 +271,7 @@ static int failure_check(struct rank *r, const struct stalling *s, int err, bool
 	} else {
 		CHECK_EQ(COLLECTIVE_STATE_UP, status.state);
 		CHECK_EQ(COLLECTIVE_REASON_CANCELLED, status.last.kind);
-		/* Two ranks may be ahead. */
+		/* Any rank that is ahead may have cancelled. */
 		CHECK(ahead || s->causer == status.last.rank_a);
 	}
 	return 0;
@@ -296,8 +299,8 @@ static int rank_stalled(struct rank *r)
 		.send = (uintptr_t)send,
 		.recv = (uintptr_t)recv,
 	};
-	bool ahead = false;
 	unsigned int n;
+	bool ahead;
 	__u64 request;
 	int err = 0;
 
@@ -316,9 +319,10 @@ static int rank_stalled(struct rank *r)
 		err = member_start(r->fd, &op, &request);
 		if (!err)
 			err = r->rank == s->causer ? causer_wait(r, s, request, n) :
-						     any_wait(r, request, n, &ahead);
+						     any_wait(r, request, n);
 		CHECK(err || filled(recv, &sum, op.count, 4));
 	}
+	ahead = n - 1 > last_number(r);
 	/* The others must not read this. */
 	memset(send, 0x5a, s->bytes);
 	__atomic_add_fetch(&r->shared->flag[FLAG_TOLD], 1, __ATOMIC_SEQ_CST);

@@ -246,8 +246,8 @@ static struct cost blocks_cost(const struct sim *sim, const struct sim_op *op, u
 }
 
 /*
- * Steps of a barrier of a fused reduction: rounds, or a signal of each child in a tree, one to and from
- * the parent, and one to each child.
+ * Steps of a barrier of a fused reduction: rounds, or a signal of each child in a tree, one to and
+ * from the parent, and one to each child.
  */
 static u32 fused_barrier_cost(u32 n, u32 rank)
 {

@@ -153,8 +153,8 @@ enum collective_reduction {
  *   offers RDMA if collective_rdma.ko is loaded when it joins and an RDMA device, no iWARP one,
  *   has its address.
  *
- * If two ranks in one kernel, of a group of up to 64, have chosen different ones and none of the two
- * AUTO, the CONNECT of each, or its operation that needs the link, fails as that of LOCAL.
+ * If two ranks in one kernel, of a group of up to 64, have chosen different ones and none of the
+ * two AUTO, the CONNECT of each, or its operation that needs the link, fails as that of LOCAL.
  */
 enum collective_transport {
 	COLLECTIVE_TRANSPORT_TCP,
