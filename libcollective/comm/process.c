@@ -70,11 +70,11 @@ unsigned long coll_process_number(void)
 	number = __atomic_load_n(&self->number, __ATOMIC_ACQUIRE);
 	if (number)
 		return number;
-	number = __atomic_load_n(&latest, __ATOMIC_ACQUIRE) + 1;
-	/* Another thread may have been first.  It sets @latest after the number. */
+	/* Before the number can be seen: a child of this process must not get it, too. */
+	number = __atomic_add_fetch(&latest, 1, __ATOMIC_ACQ_REL);
+	/* Another thread may have been first; then the new number is not used. */
 	if (!__atomic_compare_exchange_n(&self->number, &none, number, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
 		return none;
-	__atomic_store_n(&latest, number, __ATOMIC_RELEASE);
 	return number;
 }

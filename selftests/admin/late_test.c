@@ -118,6 +118,9 @@ TEST_F(late, in_progress)
 {
 	wait_here(self->group, 0, 1, 300);
 	lates_wait(&self->now, "group", 0, 1, 1000);
+	EXPECT_EQ(300, self->group->rank[0].waited);
+	self->group->members = self->group->size;
+	lates_wait(&self->now, "group", 0, 1, 1000);
 	lates_wait(&self->now, "group", 0, 1, 1000);
 	lates_wait(&self->now, "group", 0, 9, 2000);
 	lates_wait(&self->now, "other", 0, 1, 2000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The parts of an answer: decoded as they were encoded, and refused if no correct rank sends them. */
+/* The parts of an answer: decoded as they were encoded, and refused if no right rank sends them. */
 #include "tap.h"
 
 #include "core/wire/answer.h"

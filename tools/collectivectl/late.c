@@ -175,6 +175,9 @@ void lates_wait(struct lates *lates, const char *group, unsigned int rank, unsig
 
 	if (!late || rank >= late->size || peer >= late->size || late->rank[rank].waited >= ns)
 		return;
+	/* Beside waits that have ended, which other hosts tell, it would make their ranks late. */
+	if (late->members < late->size)
+		return;
 	late->rank[peer].awaited += ns - late->rank[rank].waited;
 	late->rank[rank].waited = ns;
 }
@@ -275,7 +278,9 @@ static void sum_group(struct late_group *group)
 		sum_answer(group, number);
 	group->known = 0;
 	for (number = 0; number < group->size; number++) {
-		group->known += group->rank[number].known;
+		if (!group->rank[number].known)
+			continue;
+		group->known++;
 		waited += group->rank[number].waited;
 	}
 	group->worst = COLL_ADMIN_NONE;

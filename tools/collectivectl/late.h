@@ -90,7 +90,10 @@ void lates_free(struct lates *lates);
 /* Leaves the times since an earlier moment; a rank that has not answered at both is not known. */
 void lates_subtract(struct lates *lates, const struct lates *earlier);
 
-/* A rank of this host waits for another one, for @ns in all, counted or not yet. */
+/*
+ * A rank of this host waits for another one, for @ns in all, counted or not yet.  It counts if all
+ * ranks of the group are on this host.
+ */
 void lates_wait(struct lates *lates, const char *group, unsigned int rank, unsigned int peer,
 		uint64_t ns);
 

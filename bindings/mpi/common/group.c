@@ -200,7 +200,8 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 		return;
 	}
 	group->one_host = values[HOST] == -values[HOST_NEGATED];
-	group->sharing = cm_limits_sharing(group->size, -values[CPUS_NEGATED]);
+	group->sharing = group->one_host ? cm_limits_sharing(group->size, -values[CPUS_NEGATED]) :
+					   0;
 	if (values[DIGEST] == -values[DIGEST_NEGATED]) {
 		group->state = CM_GROUP_COUNTING;
 		return;
