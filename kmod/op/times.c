@@ -79,8 +79,13 @@ static void times_count(struct coll_times *times, u64 took, u64 waited, u64 move
 	u32 bucket = histogram_bucket(took);
 
 	histogram_add(&times->latency, bucket, took);
+	if (moved == took) {
+		u64_stats_inc(&times->waiting.count[0]);
+		histogram_add(&times->moving, bucket, took);
+		return;
+	}
 	histogram_add(&times->waiting, histogram_bucket(waited), waited);
-	histogram_add(&times->moving, moved == took ? bucket : histogram_bucket(moved), moved);
+	histogram_add(&times->moving, histogram_bucket(moved), moved);
 }
 
 /* Time since the submission as a request keeps it, at least 1. */
