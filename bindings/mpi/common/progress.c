@@ -229,13 +229,13 @@ int cm_progress(void)
 
 /* ---- blocking ---- */
 
-/* Is an operation outside of the ring complete, or within @ms? */
-static bool request_complete(struct cm_task *task, unsigned int ms)
+/* Is an operation outside of the ring complete? */
+static bool request_complete(struct cm_task *task)
 {
 	int index, err;
 
 	pthread_rwlock_rdlock(&task->group->looks);
-	err = coll_wait_any(&task->request, 1, &index, ms);
+	err = coll_wait_any(&task->request, 1, &index, 0);
 	pthread_rwlock_unlock(&task->group->looks);
 	if (index < 0 && err == -EINPROGRESS)
 		return false;
@@ -260,7 +260,7 @@ static bool look(struct cm_task *task, unsigned int us)
 		completion.fd = coll_req_fd(task->request);
 		ppoll(&completion, 1, &limit, NULL);
 	}
-	return request_complete(task, 0);
+	return request_complete(task);
 }
 
 /* A look has found nothing. */
