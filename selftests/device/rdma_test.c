@@ -206,13 +206,11 @@ static int rank_until_failed(struct rank *r)
 
 static const struct group_config pair = {
 	.nranks = 2,
-	.heartbeat_ms = 200,
 	.transport = (const unsigned int []){ RDMA, RDMA },
 };
 
 static const struct group_config all = {
 	.nranks = NRANKS,
-	.heartbeat_ms = 200,
 	.transport = (const unsigned int []){ RDMA, RDMA, RDMA },
 };
 

@@ -22,12 +22,14 @@
 #define ELEMENTS	(1 << 16)
 #define ELEMENTS_LARGE	(1 << 21)	/* allreduces use another algorithm */
 
-/*
- * Survivors learn of a death at once, and of a silent rank by the deadline. Slow machines need
- * longer.
- */
+/* The deadline of operations that a stopped rank does not call. */
 #define DEADLINE_MS	300
-#define TOLD_MS		8000
+
+/* Survivors learn of a death at once, but may wait for a fence, which is five heartbeats. */
+static unsigned int told_ms(void)
+{
+	return 8000 + 5 * short_heartbeat_ms();
+}
 
 /* What happens to the victim. */
 enum fate {
@@ -280,7 +282,9 @@ static const unsigned int *transports(unsigned int seed, unsigned int *transport
 static int round_run(unsigned int seed)
 {
 	struct chaos chaos = { .seed = seed };
-	struct group_config config = { .timeout_ms = DEADLINE_MS, .heartbeat_ms = 100 };
+	struct group_config config = {
+		.timeout_ms = DEADLINE_MS, .heartbeat_ms = short_heartbeat_ms(),
+	};
 	unsigned int dice = seed * 2654435761U, transport[RANKS_MOST], i;
 	struct group group;
 	__u64 begin;
@@ -321,7 +325,7 @@ static int round_run(unsigned int seed)
 	if (chaos.fate != FATE_KILL && chaos.fate != FATE_STOP)
 		bad |= group.status[chaos.victim] != 0;
 	for (i = 0; i < config.nranks && chaos.fate != FATE_CANCEL && chaos.fate != FATE_UNMAP; i++)
-		bad |= group.shared->value[VALUE_TOLD + i] > begin + TOLD_MS;
+		bad |= group.shared->value[VALUE_TOLD + i] > begin + told_ms();
 	munmap(group.shared, sizeof(*group.shared));
 	if (bad)
 		dprintf(STDOUT_FILENO,
@@ -379,7 +383,9 @@ static int rank_call(struct rank *r)
 
 TEST_F_TIMEOUT(slow, first_calls, 280)
 {
-	const struct group_config config = { .nranks = 6, .lanes = 8, .heartbeat_ms = 100 };
+	const struct group_config config = {
+		.nranks = 6, .lanes = 8, .heartbeat_ms = short_heartbeat_ms(),
+	};
 	unsigned int rounds = env_number("CHAOS_ROUNDS", emulated() ? 20 : 150), i;
 	const int before = tcp_sockets();
 

@@ -6,6 +6,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/machine.h"
 
 /* Survivors learn of a death at once; this is enough for slow machines. */
 #define TOLD_MS		2000
@@ -238,13 +239,15 @@ static int rank_stopped(struct rank *r)
 
 TEST_F_TIMEOUT(slow, stopped, 100)
 {
-	const struct group_config config = { .nranks = 3, .heartbeat_ms = 100 };
+	const struct group_config config = {
+		.nranks = 3, .heartbeat_ms = short_heartbeat_ms(),
+	};
 	struct group group;
 
 	ASSERT_EQ(0, group_start(&group, &config, rank_stopped, NULL));
 	ASSERT_TRUE(flag_wait(group.shared, FLAG_BUSY, 1, 10000));
-	/* Longer than any lease or fence. */
-	sleep_ms(1500);
+	/* Longer than any lease, fence or silence, which is six heartbeats. */
+	sleep_ms(8 * config.heartbeat_ms);
 	kill(group.pid[1], SIGCONT);
 	EXPECT_EQ(0, group_wait(&group));
 }

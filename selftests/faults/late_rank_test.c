@@ -8,6 +8,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/machine.h"
 
 /* More than an earlier table of failed operations had entries. */
 #define KEYS	1500
@@ -126,14 +127,18 @@ static int rank_poll(struct rank *r)
 
 TEST_F_TIMEOUT(late_rank, poll, 200)
 {
-	struct group_config config = { .nranks = 2, .heartbeat_ms = 200 };
+	struct group_config config = {
+		.nranks = 2, .heartbeat_ms = short_heartbeat_ms(),
+	};
 
 	EXPECT_EQ(0, group_run(&config, rank_poll, NULL));
 }
 
 TEST_F_TIMEOUT(late_rank, poll_many, 200)
 {
-	struct group_config config = { .nranks = 5, .lanes = 2, .heartbeat_ms = 200 };
+	struct group_config config = {
+		.nranks = 5, .lanes = 2, .heartbeat_ms = short_heartbeat_ms(),
+	};
 
 	EXPECT_EQ(0, group_run(&config, rank_poll, NULL));
 }

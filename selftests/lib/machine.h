@@ -21,6 +21,16 @@ static inline bool slow_machine(void)
 	return emulated() || !access("/sys/kernel/debug/kmemleak", F_OK);
 }
 
+/*
+ * Return: a heartbeat period for tests that must not wait long for heartbeats; ms.  A rank is taken
+ * for dead after six without a frame, and a link fails two after it has lost a connection.  So each
+ * CPU of the machine must run within two of them, also while its host does other work.
+ */
+static inline unsigned int short_heartbeat_ms(void)
+{
+	return slow_machine() ? 1000 : 200;
+}
+
 /* Groups with more ranks are tested under User-Mode Linux only. */
 static inline unsigned int max_ranks(void)
 {
