@@ -55,7 +55,7 @@ bool expose_begin_read(void *ctx, struct coll_task *task, u32 peer, u32 area,
 	part->readers++;
 	exposed->mem = area == COLL_AREA_SEND ? &part->send->mem : &part->recv->mem;
 	exposed->off = area == COLL_AREA_SEND ? part->send_off : part->recv_off;
-	exposed->len = coll_plan_exposed(&task->args.plan, area);
+	exposed->len = coll_plan_exposed(&part->plan, area);
 	return true;
 }
 

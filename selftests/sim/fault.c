@@ -200,6 +200,21 @@ static void cancel(struct member *member)
 }
 
 /**
+ * fault_mismatch() - fail an operation because another rank has called something else
+ * @member: the rank that has found it
+ * @number: number of the operation
+ */
+void fault_mismatch(struct member *member, u32 number)
+{
+	struct coll_reason reason = reason_of_rank(COLLECTIVE_REASON_MISMATCH, EBADMSG,
+						   member->rank);
+	u64 instance = member->sim->ops[number].instance;
+
+	member_abort(member, instance);
+	broadcast_abort(member, instance, &reason);
+}
+
+/**
  * fault_inject() - make the next fault happen
  * @sim: the world
  */

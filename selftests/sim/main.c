@@ -108,6 +108,7 @@ static const struct trial {
 	[MUTATION_DROPPED]	= { .scale = SCALE_DEEP },
 	[MUTATION_BALANCE]	= { .fault = FAULT_COUNTS },
 	[MUTATION_REVOKED]	= { .fault = FAULT_GROUP },
+	[MUTATION_SIGNAL]		= { .fault = FAULT_CALLS },
 };
 
 /* Try worlds until the mutation of an index is noticed.  Return: false if it never is. */
@@ -198,7 +199,10 @@ static int all_deaths(u32 most)
 
 static int check(void)
 {
-	u8 fault, scale;
+	static const u8 tree_faults[] = {
+		FAULT_NONE, FAULT_INSTANCE, FAULT_CALLS, FAULT_GROUP, FAULT_DEATH,
+	};
+	u8 fault, scale, i;
 
 	tap_plan(0);
 	sweeps(CHECK_RANKS);
@@ -208,6 +212,8 @@ static int check(void)
 	for (scale = SCALE_DEEP; scale <= SCALE_WIDE; scale++)
 		for (fault = FAULT_NONE; fault <= FAULT_INSTANCE; fault++)
 			seeds(1, CHECK_LARGE, fault, scale);
+	for (i = 0; i < ARRAY_SIZE(tree_faults); i++)
+		seeds(1, CHECK_LARGE, tree_faults[i], SCALE_TREE);
 	mutants();
 	return tap_exit();
 }
@@ -268,8 +274,8 @@ int main(int argc, char **argv)
 				"       sim --sweep RANKS\n"
 				"       sim --mutant NUMBER\n"
 				"       sim --deaths RANKS\n"
-				"KIND: instance, counts, group, silence, death, loss or ungranted\n"
-				"SCALE: small, deep, wide or both\n");
+				"KIND: instance, counts, calls, group, silence, death, loss or ungranted\n"
+				"SCALE: small, deep, wide, both or tree\n");
 		return 2;
 	}
 

@@ -161,15 +161,16 @@ void match_receive(struct member *member, const struct coll_control *control)
  * @sim: the world
  * @number: number of the operation
  *
- * Return: in worlds of FAULT_COUNTS, true if counts differ in it or in another operation of its
- * instance; in other worlds, true.
+ * Return: in worlds of FAULT_COUNTS and FAULT_CALLS, true if counts differ in it or in another
+ * operation of its instance; in other worlds, true.
  */
 bool match_explained(const struct sim *sim, u32 number)
 {
 	u32 i;
 
 	for (i = 0; i < sim->config.nops; i++)
-		if (sim->ops[i].mismatched && sim->ops[i].instance == sim->ops[number].instance)
+		if ((sim->ops[i].mismatched || sim->ops[i].odd_count) &&
+		    sim->ops[i].instance == sim->ops[number].instance)
 			return true;
-	return sim->config.fault != FAULT_COUNTS;
+	return sim->config.fault != FAULT_COUNTS && sim->config.fault != FAULT_CALLS;
 }

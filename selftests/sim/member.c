@@ -42,13 +42,19 @@ static void on_kick(void *ctx, struct coll_stream *stream)
 /* The engine has found a mismatch, as only worlds with wrong counts or FAULT_UNGRANTED may have. */
 static void on_mismatch(void *ctx, struct coll_task *task, u32 peer)
 {
-	const struct sim_part *part = task->args.user;
+	struct sim_part *part = task->args.user;
 	u32 ungranted = member_of(ctx)->sim->ungranted;
 	struct endpoint *ep;
 
 	/* Matching finds it on all ranks. */
 	if (member_of(ctx)->sim->ops[part->number].mismatched)
 		return;
+	/* Told when the engine has returned. */
+	if (member_of(ctx)->sim->ops[part->number].odd_count) {
+		part->differs = true;
+		sim_wake(member_of(ctx)->sim, &member_of(ctx)->copy);
+		return;
+	}
 	/*
 	 * The rank that sends ungranted bytes may mismatch its peers, too: a grant that comes after
 	 * these bytes is taken for the next use of the key.
@@ -450,7 +456,7 @@ void member_done(struct member *member, u32 number)
 				 member->rank, number);
 	} else {
 		sim->successes++;
-		if (op->mismatched)
+		if (op->mismatched || op->odd_count)
 			sim_fail(sim, "rank %u: operation %u succeeds although counts differ",
 				 member->rank, number);
 		if (member->failed)
@@ -543,13 +549,25 @@ static bool member_refuses(const struct member *member, u32 number)
 	return false;
 }
 
+/* Return: the operation as a rank calls it. */
+static struct sim_op op_called(const struct sim_op *op, u32 rank)
+{
+	struct sim_op called = *op;
+
+	if (op->odd_count && rank == op->odd_rank) {
+		called.count = op->odd_count;
+		called.seed++;
+	}
+	return called;
+}
+
 /* Submit an operation to the engines of all its lanes; it fails at once if it is known to fail. */
 static void member_submit(struct member *member, u32 number)
 {
 	struct sim *sim = member->sim;
-	struct sim_op *op = &sim->ops[number];
+	struct sim_op *op = &sim->ops[number], called = op_called(op, member->rank);
 	struct sim_part *part = &member->parts[number];
-	struct coll_plan plan = sim_plan(sim, op, member->rank);
+	struct coll_plan plan = sim_plan(sim, &called, member->rank);
 	bool barrier = op->collective == COLLECTIVE_BARRIER;
 	u32 lane, lanes;
 
@@ -565,13 +583,13 @@ static void member_submit(struct member *member, u32 number)
 		return;
 	}
 	if (!barrier)
-		part_allocate(sim, op, member->rank, part);
+		part_allocate(sim, &called, member->rank, part);
 	part_vector(sim, op, part, &plan);
 	if (plan.varlen && member->rank != op->root)
 		plan.count = reference_capacity(op, member->rank);
 	plan.in_place = part->in_place && part->send_len && part->recv_len;
 	part->plan = plan;
-	part->signature.count = op->seed;
+	part->signature.count = called.seed;
 	lanes = coll_plan_lanes(&plan);
 	part->lanes_left = lanes + match_waits(sim, op);
 
@@ -672,6 +690,20 @@ void member_wake_copy(struct member *member)
 			sim_wake(member->sim, &member->copy);
 }
 
+/* Fail the operations of which the engines have found that other ranks called something else. */
+static void tell_mismatches(struct member *member)
+{
+	u32 i;
+
+	for (i = 0; i < member->sim->config.nops; i++) {
+		struct sim_part *part = &member->parts[i];
+
+		if (part->differs && !part->done)
+			fault_mismatch(member, i);
+		part->differs = false;
+	}
+}
+
 /**
  * member_copy() - do some of the local copies of a random lane
  * @member: the rank
@@ -685,6 +717,7 @@ bool member_copy(struct member *member)
 
 	member_tick(member);
 	expose_end_withdrawals(member);
+	tell_mismatches(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
 	coll_engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)

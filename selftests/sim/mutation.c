@@ -41,6 +41,7 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_FINAL]	= "other ranks' results are read before they are final",
 	[MUTATION_EXPOSED]		= "memory is used again while other ranks may read it",
 	[MUTATION_WITHDRAW]	= "memory is read although it is withdrawn",
+	[MUTATION_SIGNAL]	= "the count that a signal tells is not compared",
 };
 
 u64 __real_coll_task_sendable(const struct coll_task *task);
@@ -78,6 +79,19 @@ void __wrap_coll_task_grant(struct coll_task *task)
 {
 	if (member_of(task->engine)->sim->config.mutation != MUTATION_REQUEST)
 		__real_coll_task_grant(task);
+}
+
+bool __real_coll_task_expects(const struct coll_task *task, const struct coll_data *data);
+bool __wrap_coll_task_expects(const struct coll_task *task, const struct coll_data *data);
+
+bool __wrap_coll_task_expects(const struct coll_task *task, const struct coll_data *data)
+{
+	const struct member *member = member_of(task->engine);
+	struct coll_data same = *data;
+
+	if (member->sim->config.mutation == MUTATION_SIGNAL && task->schedule->reads)
+		same.offset = task->args.plan.count;
+	return __real_coll_task_expects(task, &same);
 }
 
 void __real_coll_task_set_length(struct coll_task *task, const struct coll_data *data);

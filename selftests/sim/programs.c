@@ -6,6 +6,7 @@ const char * const fault_names[FAULT_COUNT] = {
 	[FAULT_NONE]		= "none",
 	[FAULT_INSTANCE]	= "instance",
 	[FAULT_COUNTS]		= "counts",
+	[FAULT_CALLS]		= "calls",
 	[FAULT_GROUP]		= "group",
 	[FAULT_SILENCE]		= "silence",
 	[FAULT_DEATH]		= "death",
@@ -213,17 +214,48 @@ static void random_wrong_count(struct rng *rng, struct sim_op *op, u32 nranks)
 	op->wrong_count = wrong;
 }
 
-/* Where ranks read memory, make a third of the reductions just too large to be eager. */
-static void random_fused(const struct config *config, struct sim_op *op)
+/**
+ * program_fuse() - make a reduction just too large to be eager, where ranks read memory
+ * @config: parameters of the world
+ * @op: an operation
+ * @more: about the most bytes beyond that
+ *
+ * Return: true if the operation is fused now.
+ */
+bool program_fuse(const struct config *config, struct sim_op *op, u32 more)
 {
 	size_t size = coll_type_size(op->type);
 
-	if (!config->reads || config->nranks > 12 || op->seed % 3 || op->vector ||
+	if (!config->reads || op->vector ||
 	    (op->collective != COLLECTIVE_ALLREDUCE && op->collective != COLLECTIVE_REDUCE &&
 	     op->collective != COLLECTIVE_REDUCE_SCATTER))
-		return;
+		return false;
 	op->algorithm = COLLECTIVE_ALGORITHM_AUTO;
-	op->count = COLLECTIVE_EAGER_LIMIT / size + 1 + op->seed / 3 % (32768 / size);
+	op->count = COLLECTIVE_EAGER_LIMIT / size + 1 + op->seed / 3 % (more / size);
+	return true;
+}
+
+/**
+ * program_odd() - let a rank call every second fused operation with another count
+ *
+ * The other count is fused, too: calls whose signals do not tell them are announced, and the
+ * simulator announces counts only.
+ *
+ * @rng: source of random numbers
+ * @config: parameters of the world
+ * @op: an operation that is fused
+ */
+void program_odd(struct rng *rng, const struct config *config, struct sim_op *op)
+{
+	u64 least = COLLECTIVE_EAGER_LIMIT / coll_type_size(op->type) + 1;
+
+	if (config->fault != FAULT_CALLS || rng_once_in(rng, 2))
+		return;
+	op->odd_rank = rng_below(rng, config->nranks);
+	do {
+		op->odd_count = rng_once_in(rng, 2) ? op->count + 1 :
+				rng_between(rng, least, 2 * op->count);
+	} while (op->odd_count == op->count);
 }
 
 /**
@@ -242,7 +274,8 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->seed = seed;
 	/* Memory can be read on one host only, whose ranks no network cuts off. */
 	config->reads = config->fault != FAULT_SILENCE && config->fault != FAULT_LOSS &&
-			rng_mix(seed ^ READS_SEED) % 2;
+			(config->fault == FAULT_CALLS || config->scale == SCALE_TREE ||
+			 rng_mix(seed ^ READS_SEED) % 2);
 	scale_numbers(config);
 	if (config->scale != SCALE_SMALL) {
 		scale_random(config, ops, seed);
@@ -268,7 +301,10 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->same_host = rng_once_in(&rng, 2);
 	for (i = 0; i < config->nops; i++) {
 		program_op(&rng, &ops[i], config->nranks, bytes);
-		random_fused(config, &ops[i]);
+		/* A third of the reductions. */
+		if (config->nranks <= 12 && ops[i].seed % 3 == 0 &&
+		    program_fuse(config, &ops[i], 32768))
+			program_odd(&rng, config, &ops[i]);
 		if (config->fault == FAULT_COUNTS)
 			random_wrong_count(&rng, &ops[i], config->nranks);
 		budget -= min_t(u64, budget, ops[i].count * config->nranks *

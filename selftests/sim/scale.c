@@ -10,6 +10,7 @@ const char * const scale_names[SCALE_COUNT] = {
 	[SCALE_DEEP]	= "deep",
 	[SCALE_WIDE]	= "wide",
 	[SCALE_BOTH]	= "both",
+	[SCALE_TREE]	= "tree",
 };
 
 #define WIDE_RANKS_MIN	65
@@ -17,6 +18,9 @@ const char * const scale_names[SCALE_COUNT] = {
 #define TIMED_RANKS_MAX	48	/* if sim_timed(), as each rank pings each other */
 #define PAIRS_RANKS_MAX	80	/* in larger groups, no operation may link every pair of ranks */
 #define DEEP_RANKS_MAX	12
+#define TREE_RANKS_MIN	17	/* see FUSED_DIGIT */
+#define TREE_RANKS_MAX	20
+#define TREE_OPS	8	/* each takes long */
 #define DEEP_FAULTS_MAX	400
 #define SLOTS_BITS	9	/* log2 of the most slots of a deep world */
 #define WIDE_ROOTS	4	/* number of different roots; each has a link to every rank */
@@ -104,8 +108,27 @@ static void narrow_op(struct rng *rng, struct sim_op *op, u32 root)
 	};
 }
 
+/* Choose an operation of a world of SCALE_TREE: mostly a fused one. */
+static void tree_op(struct rng *rng, const struct config *config, struct sim_op *op, u64 bytes)
+{
+	static const u8 collectives[] = {
+		COLLECTIVE_ALLREDUCE, COLLECTIVE_REDUCE, COLLECTIVE_REDUCE_SCATTER,
+	};
+
+	program_op(rng, op, config->nranks, bytes);
+	if (rng_once_in(rng, 4) || op->collective == COLLECTIVE_BARRIER)
+		return;
+	op->collective = collectives[rng_below(rng, ARRAY_SIZE(collectives))];
+	op->vector = false;
+	op->varlen = false;
+	if (program_fuse(config, op, 2048))
+		program_odd(rng, config, op);
+}
+
 static u32 scale_ranks(struct rng *rng, const struct config *config)
 {
+	if (config->scale == SCALE_TREE)
+		return rng_between(rng, TREE_RANKS_MIN, TREE_RANKS_MAX);
 	if (config->scale == SCALE_DEEP)
 		return rng_between(rng, 2, DEEP_RANKS_MAX);
 	if (config->fault == FAULT_SILENCE || config->fault == FAULT_LOSS)
@@ -114,9 +137,22 @@ static u32 scale_ranks(struct rng *rng, const struct config *config)
 	       rng_between(rng, WIDE_RANKS_MIN, WIDE_RANKS_MAX);
 }
 
+static bool scale_deep(const struct config *config)
+{
+	return config->scale == SCALE_DEEP || config->scale == SCALE_BOTH;
+}
+
+static u32 scale_nops(struct rng *rng, const struct config *config)
+{
+	if (config->scale == SCALE_TREE)
+		return rng_between(rng, 1, TREE_OPS);
+	return scale_deep(config) ? rng_between(rng, 100, OPS_MAX) :
+				    rng_between(rng, 3, OPS_FEW / 2);
+}
+
 static void scale_faults(struct rng *rng, struct config *config)
 {
-	bool deep = config->scale != SCALE_WIDE;
+	bool deep = scale_deep(config);
 
 	config->faults = config->fault == FAULT_SILENCE ? 2 : 1;
 	if (config->fault != FAULT_INSTANCE)
@@ -135,7 +171,7 @@ static void scale_faults(struct rng *rng, struct config *config)
 void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 {
 	struct rng rng = { .state = rng_mix(seed + 1) + config->scale };
-	bool deep = config->scale != SCALE_WIDE, wide = config->scale != SCALE_DEEP;
+	bool deep = scale_deep(config), wide = config->scale != SCALE_DEEP;
 	u64 bytes = 1ULL << rng_between(&rng, 3, wide ? 8 : 11);
 	u32 i;
 
@@ -144,7 +180,7 @@ void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->nslots = 1U << (deep ? rng_between(&rng, 2, SLOTS_BITS) :
 				rng_between(&rng, 0, 4));
 	config->window = rng_between(&rng, min(config->nslots, 2U), config->nslots);
-	config->nops = deep ? rng_between(&rng, 100, OPS_MAX) : rng_between(&rng, 3, OPS_FEW / 2);
+	config->nops = scale_nops(&rng, config);
 	config->segment = 1U << rng_between(&rng, 3, 7);
 	config->same_host = rng_once_in(&rng, 2);
 	scale_faults(&rng, config);
@@ -156,7 +192,9 @@ void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 		u64 most = !wide && rng_once_in(&rng, 40) ? COLLECTIVE_EAGER_LIMIT * 3 : bytes;
 		u32 root = rng_below(&rng, min_t(u32, config->nranks, WIDE_ROOTS));
 
-		if (config->narrow_rank && rng_once_in(&rng, 3))
+		if (config->scale == SCALE_TREE)
+			tree_op(&rng, config, &ops[i], bytes);
+		else if (config->narrow_rank && rng_once_in(&rng, 3))
 			narrow_op(&rng, &ops[i], config->narrow_rank - 1);
 		else
 			wide_op(&rng, &ops[i], config->nranks, root, most);

@@ -93,6 +93,7 @@ enum mutation {
 	MUTATION_FINAL,		/* other ranks' results are read before they are final */
 	MUTATION_EXPOSED,		/* memory is used again while other ranks may read it */
 	MUTATION_WITHDRAW,	/* memory is read although it is withdrawn */
+	MUTATION_SIGNAL,	/* the count that a signal tells is not compared */
 	MUTATION_COUNT
 };
 
@@ -187,6 +188,8 @@ enum values {
  * @wrong_from: with @mismatched: sender of that block
  * @wrong_to: with @mismatched: receiver of that block
  * @wrong_count: with @mismatched: the wrong count of that block, in elements
+ * @odd_count: count with which @odd_rank calls it, unless 0
+ * @odd_rank: a rank that calls something else than the others; with @odd_count
  */
 struct sim_op {
 	u8 collective;
@@ -212,6 +215,8 @@ struct sim_op {
 	u32 wrong_from;
 	u32 wrong_to;
 	u64 wrong_count;
+	u64 odd_count;
+	u32 odd_rank;
 };
 
 #define OP_NONE		0xffffffffU
@@ -240,6 +245,7 @@ struct sim_op {
  * @matched: true if matching is over: all rounds were received, or the operation was aborted
  * @received: bytes that the sender said it would send; with VARLEN
  * @error: error of the first lane that failed, or of matching; 0: none
+ * @differs: true if the engine has found that a peer has called something else
  * @exposed: by lane, a bit: true if other ranks may read the input and the result
  * @withdrawing: by lane, a bit: true if the engine waits until they are not read any more
  * @readers: number of ranks that are reading
@@ -270,6 +276,7 @@ struct sim_part {
 	u32 rounds_heard;
 	u32 rounds_sent;
 	bool matched;
+	bool differs;
 	u8 exposed;
 	u8 withdrawing;
 	u32 readers;
@@ -434,6 +441,7 @@ enum fault_kind {
 	FAULT_NONE,
 	FAULT_INSTANCE,		/* some operations are aborted */
 	FAULT_COUNTS,		/* two ranks have different counts of one block */
+	FAULT_CALLS,		/* a rank calls a fused reduction with another count */
 	FAULT_GROUP,		/* the group is aborted */
 	FAULT_SILENCE,		/* a rank is cut off, aborts and reuses its memory */
 	FAULT_DEATH,		/* a rank dies, and its host tells the others */
@@ -448,6 +456,7 @@ enum scale {
 	SCALE_DEEP,		/* many slots, operations and faults; few ranks */
 	SCALE_WIDE,		/* many ranks; few operations */
 	SCALE_BOTH,		/* many of all: a world takes seconds and 1 GB of memory */
+	SCALE_TREE,		/* ranks of three digits to the base of four; fused reductions */
 	SCALE_COUNT
 };
 
@@ -630,6 +639,7 @@ void queue_free(struct queue *queue);
 
 /* fault.c */
 void fault_inject(struct sim *sim);
+void fault_mismatch(struct member *member, u32 number);
 bool fault_ping(struct member *member);
 void fault_control(struct member *member, u32 from, const struct coll_control *control);
 void fault_end(struct member *member, u32 from);
@@ -682,6 +692,8 @@ typedef void (*inspect_fn)(struct sim *sim);
 const struct coll_schedule *program_schedule(const struct sim_op *op, u32 nranks);
 bool program_run(const struct config *config, const struct sim_op *ops, inspect_fn inspect);
 void program_random(struct config *config, struct sim_op *ops, u64 seed);
+bool program_fuse(const struct config *config, struct sim_op *op, u32 more);
+void program_odd(struct rng *rng, const struct config *config, struct sim_op *op);
 bool program_concurrent(const struct config *config, const struct sim_op *ops);
 bool program_seed(u64 seed, u8 fault, u8 scale, u8 mutation, bool verbose);
 void program_op(struct rng *rng, struct sim_op *op, u32 nranks, u64 bytes);
