@@ -108,8 +108,8 @@ static int link_refuse(struct coll_link *link)
  * @link: the link; either rank asks
  * @addr: address of the peer
  *
- * What a peer in this kernel has chosen is known, so both ranks tell why they have no link, and not
- * only the one that would make it.
+ * What a peer in this kernel has chosen is known, and a rank that has chosen LOCAL can have no link
+ * to another one.  So both ranks tell why they have none, and not only the one that would make it.
  *
  * Context: as coll_link_connect().
  * Return: 0, or -EOPNOTSUPP.
@@ -119,8 +119,10 @@ int coll_link_agree(struct coll_link *link, const struct sockaddr_storage *addr)
 	struct coll_net *net = link->net;
 	int wish = coll_local_hub_wish(net->hub, link->peer, addr);
 
-	if (wish < 0 || wish == COLLECTIVE_TRANSPORT_AUTO ||
-	    net->wish == COLLECTIVE_TRANSPORT_AUTO || wish == net->wish)
+	if (wish < 0)
+		return net->wish == COLLECTIVE_TRANSPORT_LOCAL ? link_refuse(link) : 0;
+	if (wish == COLLECTIVE_TRANSPORT_AUTO || net->wish == COLLECTIVE_TRANSPORT_AUTO ||
+	    wish == net->wish)
 		return 0;
 	return link_refuse(link);
 }

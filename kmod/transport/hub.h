@@ -10,6 +10,7 @@
 #define COLL_LOCAL_HUB_H
 
 #include <linux/collective.h>
+#include <linux/in6.h>
 #include <linux/list.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
@@ -25,19 +26,19 @@ struct coll_exposer;
  * @lock: protects @listeners, their queues, @addrs and @wishes; innermost but for the locks of
  *	runners
  * @listeners: at most one for each rank
- * @nranks: ranks of the group if they may read each other's memory; else 0 [c]
+ * @nranks: ranks of the group [c]
  * @lanes: lanes of each rank [c]
  * @addrs: by rank: address by which it has joined last, whether or not it is still a member; of
- *	family AF_UNSPEC: it never has
+ *	family AF_UNSPEC: it never has; of IPv4, at the beginning
  * @wishes: by rank: what it has chosen then; enum collective_transport
- * @exposers: by rank and lane; read under RCU
+ * @exposers: by rank and lane; read under RCU.  NULL: ranks do not read each other's memory [c]
  */
 struct coll_local_hub {
 	spinlock_t lock;
 	struct list_head listeners;
 	u32 nranks;
 	u32 lanes;
-	struct sockaddr_storage *addrs;
+	struct sockaddr_in6 *addrs;
 	u8 *wishes;
 	struct coll_exposer __rcu **exposers;
 };

@@ -164,15 +164,19 @@ TEST_F_TIMEOUT(mixed, runs, 100)
  * Links that would have to be local
  */
 
+#define PAIR_RANKS_MOST	100
+
 FIXTURE(pair) {
-	int fd[2];
+	int fd[PAIR_RANKS_MOST];
 	char name[33];
 	__u64 id;
-	struct sockaddr_storage addr[2];
+	unsigned int nranks;
+	struct sockaddr_storage addr[PAIR_RANKS_MOST];
 };
 
 FIXTURE_VARIANT(pair) {
 	unsigned int transport[2];
+	bool many;	/* these two are neighbours among many ranks; the others have chosen AUTO */
 };
 
 FIXTURE_VARIANT_ADD(pair, local_calls_tcp) { .transport = { LOCAL, TCP } };
@@ -180,15 +184,19 @@ FIXTURE_VARIANT_ADD(pair, tcp_calls_local) { .transport = { TCP, LOCAL } };
 FIXTURE_VARIANT_ADD(pair, tcp_calls_rdma) { .transport = { TCP, RDMA } };
 FIXTURE_VARIANT_ADD(pair, rdma_calls_tcp) { .transport = { RDMA, TCP } };
 FIXTURE_VARIANT_ADD(pair, rdma_calls_local) { .transport = { RDMA, LOCAL } };
+FIXTURE_VARIANT_ADD(pair, local_calls_tcp_of_many) { .transport = { LOCAL, TCP }, .many = true };
+FIXTURE_VARIANT_ADD(pair, tcp_calls_local_of_many) { .transport = { TCP, LOCAL }, .many = true };
 
-static int join_as(int fd, const char *name, __u64 id, unsigned int rank, unsigned int transport,
-		   struct sockaddr_storage *addr)
+static int join_group_as(int fd, const char *name, __u64 id, unsigned int rank,
+			 unsigned int nranks, unsigned int transport,
+			 struct sockaddr_storage *addr)
 {
 	struct collective_join join;
 	int err;
 
 	join_valid(&join, name, id);
 	join.rank = rank;
+	join.nranks = nranks;
 	join.transport = transport;
 	own_address((struct sockaddr_storage *)join.addr, AF_INET, transport);
 	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
@@ -196,25 +204,34 @@ static int join_as(int fd, const char *name, __u64 id, unsigned int rank, unsign
 	return err;
 }
 
+static int join_as(int fd, const char *name, __u64 id, unsigned int rank, unsigned int transport,
+		   struct sockaddr_storage *addr)
+{
+	return join_group_as(fd, name, id, rank, 2, transport, addr);
+}
+
 FIXTURE_SETUP(pair)
 {
-	int i;
+	unsigned int i;
 
 	if ((variant->transport[0] == RDMA || variant->transport[1] == RDMA) && !rdma_offered())
 		SKIP(return, "no collective_rdma.ko");
 	group_unique(self->name, sizeof(self->name), &self->id);
-	for (i = 0; i < 2; i++) {
+	self->nranks = variant->many ? PAIR_RANKS_MOST : 2;
+	for (i = 0; i < self->nranks; i++) {
 		self->fd[i] = member_open();
 		ASSERT_LE(0, self->fd[i]);
-		ASSERT_EQ(0, join_as(self->fd[i], self->name, self->id, i, variant->transport[i],
-				     &self->addr[i]));
+		ASSERT_EQ(0, join_group_as(self->fd[i], self->name, self->id, i, self->nranks,
+					   i < 2 ? variant->transport[i] : AUTO, &self->addr[i]));
 	}
 }
 
 FIXTURE_TEARDOWN(pair)
 {
-	close(self->fd[0]);
-	close(self->fd[1]);
+	unsigned int i;
+
+	for (i = 0; i < self->nranks; i++)
+		close(self->fd[i]);
 }
 
 /* Check that a rank has failed because @rank has no transport in common with @peer. */
@@ -239,7 +256,7 @@ TEST_F(pair, refused)
 
 	for (i = 0; i < 2; i++) {
 		EXPECT_EQ(-EOPNOTSUPP,
-			  member_connect(self->fd[i], self->addr, 2, CONNECT_MS));
+			  member_connect(self->fd[i], self->addr, self->nranks, CONNECT_MS));
 		EXPECT_EQ(0, check_refused(self->fd[i], 0, 1));
 		EXPECT_EQ(-EOPNOTSUPP, member_barrier(self->fd[i]));
 		if (!i)
@@ -248,20 +265,25 @@ TEST_F(pair, refused)
 	EXPECT_GE(2000, now_ms() - begin);
 }
 
+/* Rank 1 would be called by rank 0, but does not wait for that either. */
 static int join_far(const char *name, __u64 id, int *pipe_fd)
 {
-	struct sockaddr_storage addr;
+	struct sockaddr_storage addr[2];
+	__u64 begin;
 	int fd;
-	char go;
 
 	CHECK_EQ(0, unshare(CLONE_NEWNET));
 	CHECK_EQ(0, loopback_set(true));
 	fd = member_open();
-	CHECK_EQ(0, join_as(fd, name, id, 1, LOCAL, &addr));
-	CHECK_EQ(sizeof(addr), write(pipe_fd[1], &addr, sizeof(addr)));
-	/* Until the other rank has failed. */
+	CHECK_EQ(0, join_as(fd, name, id, 1, LOCAL, &addr[1]));
+	CHECK_EQ(sizeof(addr[1]), write(pipe_fd[1], &addr[1], sizeof(addr[1])));
 	close(pipe_fd[1]);
-	CHECK_EQ(0, read(pipe_fd[0], &go, 1));
+	/* When rank 0 has failed. */
+	CHECK_EQ(sizeof(addr[0]), read(pipe_fd[0], &addr[0], sizeof(addr[0])));
+	begin = now_ms();
+	CHECK_EQ(-EOPNOTSUPP, member_connect(fd, addr, 2, CONNECT_MS));
+	CHECK(now_ms() - begin < CONNECT_MS / 2);
+	CHECK_EQ(0, check_refused(fd, 0, 1));
 	close(fd);
 	return 0;
 }
@@ -289,6 +311,7 @@ TEST_F(open_device, other_namespace)
 	ASSERT_EQ(sizeof(addr[1]), read(back[0], &addr[1], sizeof(addr[1])));
 	EXPECT_EQ(-EOPNOTSUPP, member_connect(self->fd, addr, 2, CONNECT_MS));
 	EXPECT_EQ(0, check_refused(self->fd, 0, 1));
+	EXPECT_EQ(sizeof(addr[0]), write(there[1], &addr[0], sizeof(addr[0])));
 	close(there[1]);
 	close(back[0]);
 	ASSERT_EQ(pid, waitpid(pid, &code, 0));

@@ -144,17 +144,17 @@ enum collective_reduction {
  *   EOPNOTSUPP.  A rank that has chosen TCP or LOCAL, or AUTO and offers no RDMA, does not answer a
  *   call by RDMA: the group fails with ECONNRESET.
  * - LOCAL: every link copies from memory to memory.  If one cannot, because a rank is not found or
- *   has chosen TCP or RDMA, the CONNECT of the lower rank, or its operation that needs the link,
- *   fails with EOPNOTSUPP, and the group with it, on all ranks with the same errno.  STATUS names
- *   both ranks (COLLECTIVE_REASON_PROTOCOL).
+ *   has chosen TCP or RDMA, CONNECT, or the operation that needs the link, fails with EOPNOTSUPP,
+ *   and the group with it, on all ranks with the same errno.  STATUS names both ranks
+ *   (COLLECTIVE_REASON_PROTOCOL).
  * - AUTO: LOCAL where the other rank is found.  Elsewhere RDMA if both ranks offer it, as their
  *   addresses say (COLLECTIVE_ADDR_OFFERS), and if their devices connect within 5 s, or within
  *   half of the time of CONNECT if that is less.  TCP otherwise.  A rank that has chosen AUTO
  *   offers RDMA if collective_rdma.ko is loaded when it joins and an RDMA device, no iWARP one,
  *   has its address.
  *
- * If two ranks in one kernel, of a group of up to 64, have chosen different ones and none of the
- * two AUTO, the CONNECT of each, or its operation that needs the link, fails as that of LOCAL.
+ * If two ranks in one kernel have chosen different ones and none of the two AUTO, the CONNECT of
+ * each, or its operation that needs the link, fails as that of LOCAL.
  */
 enum collective_transport {
 	COLLECTIVE_TRANSPORT_TCP,

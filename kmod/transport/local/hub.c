@@ -40,16 +40,16 @@ int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes)
 {
 	spin_lock_init(&hub->lock);
 	INIT_LIST_HEAD(&hub->listeners);
-	if (nranks > COLL_LOCAL_READERS_MAX)
-		return 0;
-	hub->addrs = kvcalloc(nranks, sizeof(*hub->addrs), GFP_KERNEL_ACCOUNT);
-	hub->wishes = kvcalloc(nranks, sizeof(*hub->wishes), GFP_KERNEL_ACCOUNT);
-	hub->exposers = kvcalloc(nranks * lanes, sizeof(*hub->exposers), GFP_KERNEL_ACCOUNT);
-	if (!hub->addrs || !hub->wishes || !hub->exposers)
-		return -ENOMEM;
 	hub->nranks = nranks;
 	hub->lanes = lanes;
-	return 0;
+	hub->addrs = kvcalloc(nranks, sizeof(*hub->addrs), GFP_KERNEL_ACCOUNT);
+	hub->wishes = kvcalloc(nranks, sizeof(*hub->wishes), GFP_KERNEL_ACCOUNT);
+	if (!hub->addrs || !hub->wishes)
+		return -ENOMEM;
+	if (nranks > COLL_LOCAL_READERS_MAX)
+		return 0;
+	hub->exposers = kvcalloc(nranks * lanes, sizeof(*hub->exposers), GFP_KERNEL_ACCOUNT);
+	return hub->exposers ? 0 : -ENOMEM;
 }
 
 /**
@@ -63,22 +63,22 @@ void coll_local_hub_cleanup(struct coll_local_hub *hub)
 	kvfree(hub->exposers);
 }
 
-/* Does a listener on @bound accept what is sent to @addr? */
-static bool addr_covers(const struct sockaddr_storage *bound, const struct sockaddr_storage *addr)
+/* Does a listener on @bound, of IPv6 or IPv4, accept what is sent to @addr? */
+static bool addr_covers(const struct sockaddr_in6 *bound, const struct sockaddr_storage *addr)
 {
-	const struct sockaddr_in6 *bound6 = (const void *)bound, *addr6 = (const void *)addr;
 	const struct sockaddr_in *bound4 = (const void *)bound, *addr4 = (const void *)addr;
+	const struct sockaddr_in6 *addr6 = (const void *)addr;
 
-	if (bound->ss_family == AF_INET6 && addr->ss_family == AF_INET6)
-		return bound6->sin6_port == addr6->sin6_port &&
-		       (ipv6_addr_any(&bound6->sin6_addr) ||
-			ipv6_addr_equal(&bound6->sin6_addr, &addr6->sin6_addr));
+	if (bound->sin6_family == AF_INET6 && addr->ss_family == AF_INET6)
+		return bound->sin6_port == addr6->sin6_port &&
+		       (ipv6_addr_any(&bound->sin6_addr) ||
+			ipv6_addr_equal(&bound->sin6_addr, &addr6->sin6_addr));
 	if (addr->ss_family != AF_INET)
 		return false;
 	/* A listener on any IPv6 address accepts IPv4, too. */
-	if (bound->ss_family == AF_INET6)
-		return bound6->sin6_port == addr4->sin_port && ipv6_addr_any(&bound6->sin6_addr);
-	return bound->ss_family == AF_INET && bound4->sin_port == addr4->sin_port &&
+	if (bound->sin6_family == AF_INET6)
+		return bound->sin6_port == addr4->sin_port && ipv6_addr_any(&bound->sin6_addr);
+	return bound->sin6_family == AF_INET && bound4->sin_port == addr4->sin_port &&
 	       (bound4->sin_addr.s_addr == htonl(INADDR_ANY) ||
 		bound4->sin_addr.s_addr == addr4->sin_addr.s_addr);
 }
@@ -91,7 +91,7 @@ static struct coll_local_listener *hub_find(struct coll_local_hub *hub, u32 rank
 	lockdep_assert_held(&hub->lock);
 	list_for_each_entry(listener, &hub->listeners, node)
 		if (listener->rank == rank)
-			return addr_covers(&listener->addr, addr) ? listener : NULL;
+			return addr_covers((void *)&listener->addr, addr) ? listener : NULL;
 	return NULL;
 }
 
@@ -124,10 +124,8 @@ void coll_local_hub_note(struct coll_local_hub *hub, u32 rank,
 			 const struct sockaddr_storage *addr, u32 wish)
 {
 	spin_lock(&hub->lock);
-	if (rank < hub->nranks) {
-		hub->addrs[rank] = *addr;
-		hub->wishes[rank] = wish;
-	}
+	memcpy(&hub->addrs[rank], addr, sizeof(*hub->addrs));
+	hub->wishes[rank] = wish;
 	spin_unlock(&hub->lock);
 }
 
@@ -137,14 +135,14 @@ void coll_local_hub_note(struct coll_local_hub *hub, u32 rank,
  * @rank: the rank; it may have left since
  * @addr: its address as CONNECT was told
  *
- * Return: enum collective_transport; or -ENOENT: it is not known, as in a group of many ranks.
+ * Return: enum collective_transport; or -ENOENT: it has not joined here.
  */
 int coll_local_hub_wish(struct coll_local_hub *hub, u32 rank, const struct sockaddr_storage *addr)
 {
 	int wish = -ENOENT;
 
 	spin_lock(&hub->lock);
-	if (rank < hub->nranks && addr_covers(&hub->addrs[rank], addr))
+	if (addr_covers(&hub->addrs[rank], addr))
 		wish = hub->wishes[rank];
 	spin_unlock(&hub->lock);
 	return wish;
@@ -162,7 +160,7 @@ int coll_local_hub_wish(struct coll_local_hub *hub, u32 rank, const struct socka
  */
 bool coll_local_hub_reads_all(struct coll_local_hub *hub, const struct sockaddr_storage *peers)
 {
-	bool all = hub->nranks;
+	bool all = hub->exposers;
 	u32 rank;
 
 	spin_lock(&hub->lock);
