@@ -7,6 +7,7 @@
 #ifndef COLL_ENV_H
 #define COLL_ENV_H
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/types.h>
