@@ -90,6 +90,17 @@ static void linger_free(struct coll_rdma_conn *conn)
 	module_put(THIS_MODULE);
 }
 
+static bool conn_lingers(struct coll_rdma_conn *conn)
+{
+	unsigned long flags;
+	bool lingers;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	lingers = conn->lingers;
+	spin_unlock_irqrestore(&conn->lock, flags);
+	return lingers;
+}
+
 /**
  * coll_rdma_work() - the device goes, or a lingering connection may advance
  * @work: of the connection
@@ -103,7 +114,7 @@ void coll_rdma_work(struct work_struct *work)
 	mutex_lock(&conn->mutex);
 	if (READ_ONCE(conn->removed))
 		coll_rdma_conn_release(conn);
-	lingers = conn->lingers;
+	lingers = conn_lingers(conn);
 	done = lingers && (!conn->id || linger_advance(conn));
 	if (done)
 		coll_rdma_conn_release(conn);
@@ -147,8 +158,8 @@ void coll_rdma_shutdown(struct coll_endpoint *ep, unsigned long until)
 	ep->close_deadline = until;
 }
 
-/* Leave the connection to its work.  Return: false if there is nothing to wait for. */
-static bool conn_linger(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
+/* Prepare the connection for its work.  Return: false if there is nothing to wait for. */
+static bool conn_may_linger(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 {
 	unsigned long least = jiffies + LINGER_LEAST;
 
@@ -160,13 +171,25 @@ static bool conn_linger(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 		return false;
 	/* The member's reference to the module ends with its links. */
 	__module_get(THIS_MODULE);
-	conn->lingers = true;
 	conn->deadline = time_after(ep->close_deadline, least) ? ep->close_deadline : least;
 	conn->charged = ep->charged;
 	conn->account = coll_charge_detach(ep->charges, ep->charged);
 	ep->charged = 0;
-	mod_delayed_work(coll_rdma_wq, &conn->work, 0);
 	return true;
+}
+
+/*
+ * Leave the connection to its work, which frees it.  Another thread can have a mutex before the one
+ * that unlocks it is done with it, so this follows the unlock.  A spinlock has no such window.
+ */
+static void conn_linger(struct coll_rdma_conn *conn)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	conn->lingers = true;
+	mod_delayed_work(coll_rdma_wq, &conn->work, 0);
+	spin_unlock_irqrestore(&conn->lock, flags);
 }
 
 /**
@@ -189,11 +212,13 @@ void coll_rdma_close(struct coll_endpoint *ep, bool reset)
 	mutex_lock(&conn->mutex);
 	coll_rdma_conn_attach(conn, NULL);
 	if (!reset)
-		lingers = conn_linger(ep, conn);
+		lingers = conn_may_linger(ep, conn);
 	if (!lingers)
 		coll_rdma_conn_release(conn);
 	mutex_unlock(&conn->mutex);
-	if (!lingers) {
+	if (lingers) {
+		conn_linger(conn);
+	} else {
 		cancel_delayed_work_sync(&conn->work);
 		if (conn->rest)
 			coll_account_return(conn->rest_account, conn->rest_size);

@@ -263,7 +263,7 @@ struct coll_rdma_reading {
  * @listens: false, unlike that of a listener
  * @incoming: true if the peer has made it [c]
  * @mutex: protects all members without another mark
- * @lock: protects @ep, @state and @hello, taken with interrupts disabled
+ * @lock: protects @ep, @state, @hello and @lingers, taken with interrupts disabled
  * @ep: its endpoint; NULL: not accepted yet, or closed
  * @state: enum coll_rdma_state
  * @error: negative errno of the end, stored once under @lock, or 0; read without it
@@ -293,7 +293,7 @@ struct coll_rdma_reading {
  * @tx_waits_ref: true if it has a payload for the peer to read
  * @tx_ended: true if the end was sent
  * @work: releases the device, or ends a connection without endpoint
- * @lingers: true if the connection belongs to @work
+ * @lingers: true if the connection belongs to @work, and nothing else uses it
  * @deadline: time at which it ends anyway, in jiffies
  * @account: of a lingering connection: account that is charged for it
  * @charged: bytes charged to @account
