@@ -106,11 +106,14 @@ deb:
 docs:
 	@scripts/docs
 
+# A distribution's headers have no key to sign modules with: without the setting each is an error that is ignored.
+install: RUNNING = $(shell uname -r)
+install: KDIR = /lib/modules/$(RUNNING)/build
 install: all
 	@$(MAKE) modules KERNEL=host
-	$(MAKE) -C /lib/modules/$(shell uname -r)/build M=$(BUILD)/kmod-host \
-		$(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) modules_install
-	$(if $(DESTDIR),,depmod)
+	$(MAKE) -C $(KDIR) M=$(BUILD)/kmod-host $(if $(DESTDIR),INSTALL_MOD_PATH=$(DESTDIR)) \
+		$(if $(wildcard $(KDIR)/certs/signing_key.x509),,CONFIG_MODULE_SIG_ALL=) modules_install
+	$(if $(DESTDIR),,depmod $(RUNNING))
 	$(MAKE) -C libcollective install OUT=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	$(MAKE) -C libcollective-admin install OUT=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
 	$(MAKE) -C tools install OUT=$(BUILD)/bin LIB=$(BUILD)/lib PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)
