@@ -27,8 +27,12 @@
 /* Buffers that a member may have registered. */
 #define COLL_BUFFERS_MAX	4096
 
-/* Incoming connections of a member that have not completed their handshake. */
-#define COLL_HALF_OPEN_MAX	64
+/*
+ * Incoming connections of a member that have not completed their handshake, at least and at most:
+ * one that offers RDMA accepts as many as it is going to have.
+ */
+#define COLL_HALF_OPEN_LEAST	64U
+#define COLL_HALF_OPEN_MOST	512U
 
 /*
  * Calls by RDMA that may wait for a member to accept them, at least and at most.  All ranks of a

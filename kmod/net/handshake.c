@@ -131,6 +131,18 @@ static u64 least_ns(const struct coll_conn *conn)
 }
 
 /*
+ * Incoming connections that may be half open.  A caller that tries RDMA says nothing until all its
+ * connections stand.  So if all slots were taken by callers of which each needs another one, none
+ * would go on.
+ */
+static u32 half_open_max(const struct coll_net *net)
+{
+	u32 calls = net->rdma_listener.transport ? net->id->rank * (1 + net->id->nlanes) : 0;
+
+	return clamp(calls, COLL_HALF_OPEN_LEAST, COLL_HALF_OPEN_MOST);
+}
+
+/*
  * The connection to be dropped when all slots are taken: the oldest incoming one without a valid
  * HELLO that has had its least time.
  */
@@ -139,7 +151,7 @@ static struct coll_conn *oldest_idle(struct coll_net *net)
 	u64 now = ktime_get_ns();
 	struct coll_conn *conn;
 
-	/* At most COLL_HALF_OPEN_MAX and those that this rank has made. */
+	/* At most COLL_HALF_OPEN_MOST and those that this rank has made. */
 	list_for_each_entry(conn, &net->handshakes, node)
 		if (!conn->outgoing && !conn->link && conn->created_ns + least_ns(conn) < now)
 			return conn;
@@ -161,18 +173,20 @@ static int conn_accept(struct coll_net *net, struct coll_endpoint *listener)
 	conn->state = COLL_CONN_HELLO;
 	list_add_tail(&conn->node, &net->handshakes);
 	net->nr_handshakes++;
+	net->nr_half_open++;
 	return 0;
 }
 
 /* Accepts a bounded number.  Return: 0 if more may be waiting. */
 static int conn_accept_some(struct coll_net *net, struct coll_endpoint *listener)
 {
+	const u32 most = half_open_max(net);
 	struct coll_conn *silent = NULL;
 	u32 n;
 	int err;
 
-	for (n = 0; n < COLL_HALF_OPEN_MAX; n++) {
-		bool full = net->nr_handshakes >= COLL_HALF_OPEN_MAX;
+	for (n = 0; n < most; n++) {
+		bool full = net->nr_half_open >= most;
 
 		if (full)
 			silent = oldest_idle(net);
@@ -551,6 +565,7 @@ void coll_conn_handshake(struct coll_conn *conn, u64 now)
 
 	list_del_init(&conn->node);
 	net->nr_handshakes--;
+	net->nr_half_open -= !conn->outgoing;
 	if (test_bit(COLL_EVENT_READABLE, &net->listener_events))
 		coll_runner_kick(net->control);
 	if (!err) {

@@ -314,7 +314,7 @@ void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 	if (test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat)
 		coll_conn_accept(net);
 	coll_net_take_new_conns(net);
-	/* At most COLL_HALF_OPEN_MAX and those that this rank has made; HELLOs are short. */
+	/* At most COLL_HALF_OPEN_MOST and those that this rank has made; HELLOs are short. */
 	list_for_each_entry_safe(conn, next, &net->handshakes, node)
 		coll_conn_handshake(conn, now);
 	coll_net_fall_back(net);

@@ -95,6 +95,7 @@ struct coll_peer_addr {
  * @listener_events: of all listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
  * @nr_handshakes: entries of it [C]
+ * @nr_half_open: of these, those that peers have made [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
  * @link_mutex: one thread of the process connects links, or has their rings grow for its requests,
  *	at a time.  Its holder may wait for memory, so the control runner does not wait for it:
@@ -140,6 +141,7 @@ struct coll_net {
 	unsigned long listener_events;
 	struct list_head handshakes;
 	u32 nr_handshakes;
+	u32 nr_half_open;
 	struct list_head new_conns;
 	struct mutex link_mutex;
 	u32 tx_ops;

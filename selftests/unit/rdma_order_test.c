@@ -486,7 +486,7 @@ static bool ends_in_order(struct end *closed, u32 returns)
 		step(closed, false);
 		step(other, false);
 	}
-	/* Messages that reached its device are delivered. */
+	/* All messages that have reached its device are there. */
 	for (i = 0; i < 100; i++) {
 		turn(other);
 		coll_rdma_receive(&other->ep, PAYLOAD_MOST);
