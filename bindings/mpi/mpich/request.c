@@ -36,6 +36,8 @@ static void complete(struct cm_task *task)
 	request = (struct request *)((char *)task - offsetof(struct request, task));
 	if (task->result)
 		request->error = cm_group_error(&request->communicator->group, task->result);
+	/* Not in release(), which MPICH calls under its lock: this calls MPI to free types. */
+	cm_task_end(task);
 	PMPI_Grequest_complete(request->handle);
 	request_put(request);
 }
