@@ -97,10 +97,15 @@ void cm_queue_add(struct cm_task *task)
 	pthread_mutex_unlock(&queues.lock);
 }
 
-unsigned long long cm_queue_pass(void)
+bool cm_queue_waits(void)
 {
 	/* Without the lock, so that a look costs nothing; a later one finds what this misses. */
-	if (!__atomic_load_n(&queues.first, __ATOMIC_RELAXED))
+	return __atomic_load_n(&queues.first, __ATOMIC_RELAXED);
+}
+
+unsigned long long cm_queue_pass(void)
+{
+	if (!cm_queue_waits())
 		return 0;
 	return __atomic_add_fetch(&queues.passes, 1, __ATOMIC_RELAXED);
 }

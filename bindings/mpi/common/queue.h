@@ -51,6 +51,9 @@ struct cm_task *cm_list_take(struct cm_list *list);
 /** cm_queue_add - let a task wait, the latest of its group and form */
 void cm_queue_add(struct cm_task *task);
 
+/** cm_queue_waits - does any task wait? */
+bool cm_queue_waits(void);
+
 /** cm_queue_pass - begin a pass over the queues; its number, or 0 if no task waits */
 unsigned long long cm_queue_pass(void);
 

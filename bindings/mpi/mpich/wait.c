@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/progress.h"
+#include "common/queue.h"
 #include "mpich.h"
 
 /**
@@ -69,6 +70,19 @@ static bool begin(struct completion *completion, bool waits, int count, const MP
 	return true;
 }
 
+/*
+ * Is a function that waits to look again itself?  MPICH asks for the progress of the requests that
+ * it waits for.  They may need that other ones start, which wait for their turn.
+ */
+static bool looks_again(int err, int done)
+{
+	if (err != MPI_SUCCESS || done || !cm_queue_waits())
+		return false;
+	if (!cm_progress())
+		completion_idle();
+	return true;
+}
+
 /* Set the error of a failed request in the statuses of an array function. */
 static void set_status(const struct completion *completion, const struct request *request,
 		       int count, const int *indices, MPI_Status *statuses)
@@ -126,10 +140,15 @@ static int end(struct completion *completion, int err, int count, const int *ind
 EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
 	struct completion completion;
+	int err = MPI_SUCCESS, done = false;
 
 	if (!begin(&completion, true, 0, NULL))
 		return PMPI_Wait(request, status);
-	return end(&completion, PMPI_Wait(request, status), 0, NULL, NULL);
+	while (looks_again(err, done))
+		err = PMPI_Test(request, &done, status);
+	if (err == MPI_SUCCESS && !done)
+		err = PMPI_Wait(request, status);
+	return end(&completion, err, 0, NULL, NULL);
 }
 
 EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
@@ -155,10 +174,15 @@ EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
 EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
 	struct completion completion;
+	int err = MPI_SUCCESS, done = false;
 
 	if (!begin(&completion, true, 0, NULL))
 		return PMPI_Waitany(count, requests, index, status);
-	return end(&completion, PMPI_Waitany(count, requests, index, status), 0, NULL, NULL);
+	while (looks_again(err, done))
+		err = PMPI_Testany(count, requests, index, &done, status);
+	if (err == MPI_SUCCESS && !done)
+		err = PMPI_Waitany(count, requests, index, status);
+	return end(&completion, err, 0, NULL, NULL);
 }
 
 EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
@@ -174,10 +198,15 @@ EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
 EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
 	struct completion completion;
+	int err = MPI_SUCCESS, done = false;
 
 	if (!begin(&completion, true, count, requests))
 		return PMPI_Waitall(count, requests, statuses);
-	return end(&completion, PMPI_Waitall(count, requests, statuses), count, NULL, statuses);
+	while (looks_again(err, done))
+		err = PMPI_Testall(count, requests, &done, statuses);
+	if (err == MPI_SUCCESS && !done)
+		err = PMPI_Waitall(count, requests, statuses);
+	return end(&completion, err, count, NULL, statuses);
 }
 
 EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
@@ -197,11 +226,15 @@ EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *completed, int i
 			MPI_Status statuses[])
 {
 	struct completion completion;
-	int err;
+	int err = MPI_SUCCESS;
 
 	if (!begin(&completion, true, count, requests))
 		return PMPI_Waitsome(count, requests, completed, indices, statuses);
-	err = PMPI_Waitsome(count, requests, completed, indices, statuses);
+	*completed = 0;
+	while (looks_again(err, *completed))
+		err = PMPI_Testsome(count, requests, completed, indices, statuses);
+	if (err == MPI_SUCCESS && !*completed)
+		err = PMPI_Waitsome(count, requests, completed, indices, statuses);
 	return end(&completion, err, *completed, indices, statuses);
 }
 
