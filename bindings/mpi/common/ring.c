@@ -27,7 +27,7 @@
 
 /**
  * struct ring - a ring that is mapped
- * @fd: its file; -1: there is none
+ * @fd: its file; -1: there is none.  Set when all else is, and then read without @lock
  * @lock: serializes submission, and taking completions
  * @submissions: memory of the two queues' words
  * @submissions_size: its size in bytes
@@ -63,7 +63,7 @@ static int enter(unsigned int submit, unsigned int wait, unsigned int flags, voi
 	return n < 0 ? -errno : n;
 }
 
-static int map_ring(const struct io_uring_params *params)
+static int map_ring(int fd, const struct io_uring_params *params)
 {
 	unsigned int i, *array;
 
@@ -73,11 +73,11 @@ static int map_ring(const struct io_uring_params *params)
 		ring.submissions_size = params->sq_off.array +
 					params->sq_entries * sizeof(*array);
 	ring.submissions = mmap(NULL, ring.submissions_size, PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_POPULATE, ring.fd, IORING_OFF_SQ_RING);
+				MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQ_RING);
 	if (ring.submissions == MAP_FAILED)
 		return -errno;
 	ring.sqes = mmap(NULL, params->sq_entries * SQE_SIZE, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_POPULATE, ring.fd, IORING_OFF_SQES);
+			 MAP_SHARED | MAP_POPULATE, fd, IORING_OFF_SQES);
 	if (ring.sqes == MAP_FAILED) {
 		int err = -errno;
 
@@ -107,16 +107,16 @@ static int make_ring(void)
 			 IORING_SETUP_TASKRUN_FLAG,
 		.cq_entries = COMPLETIONS,
 	};
-	int err;
+	int fd, err;
 
-	ring.fd = syscall(__NR_io_uring_setup, SUBMISSIONS, &params);
-	if (ring.fd < 0)
+	fd = syscall(__NR_io_uring_setup, SUBMISSIONS, &params);
+	if (fd < 0)
 		return -errno;
-	err = (params.features & features) == features ? map_ring(&params) : -EOPNOTSUPP;
-	if (err) {
-		close(ring.fd);
-		ring.fd = -1;
-	}
+	err = (params.features & features) == features ? map_ring(fd, &params) : -EOPNOTSUPP;
+	if (err)
+		close(fd);
+	else
+		__atomic_store_n(&ring.fd, fd, __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -133,7 +133,7 @@ int cm_ring_open(void)
 
 bool cm_ring_ready(void)
 {
-	return ring.fd >= 0;
+	return __atomic_load_n(&ring.fd, __ATOMIC_ACQUIRE) >= 0;
 }
 
 void cm_ring_close(void)
