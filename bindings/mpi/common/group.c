@@ -218,7 +218,7 @@ bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
 		compare(group, peers);
 	/* A communicator whose calls are all left needs no group. */
 	if (group->state == CM_GROUP_COUNTING && cm_call_large_enough(group, call) &&
-	    ++group->calls == cm_settings.calls)
+	    ++group->calls >= cm_settings.calls)
 		make(group, peers);
 	return group->state == CM_GROUP_UP;
 }
