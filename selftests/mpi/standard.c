@@ -410,6 +410,53 @@ static void requests(void)
 	}
 }
 
+#define MANY		200
+
+static void wait_by(int way, MPI_Request *request)
+{
+	int index;
+
+	switch (way) {
+	case 0:
+		MPI_Wait(request, MPI_STATUS_IGNORE);
+		break;
+	case 1:
+		MPI_Waitall(1, request, MPI_STATUSES_IGNORE);
+		break;
+	case 2:
+		MPI_Waitany(1, request, &index, MPI_STATUS_IGNORE);
+		break;
+	default:
+		MPI_Waitsome(1, request, &(int){ 0 }, &index, MPI_STATUSES_IGNORE);
+	}
+}
+
+/*
+ * More collectives than are under way at a time.  Rank 0 first waits for a message that is sent when
+ * they are complete.
+ */
+static void message_after_many(void)
+{
+	MPI_Request collectives[MANY], message;
+	int way, i, value, sums[MANY];
+
+	for (way = 0; way < 4; way++) {
+		for (i = 0; i < MANY; i++)
+			MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+				       &collectives[i]);
+		if (!rank) {
+			MPI_Irecv(&value, 1, MPI_INT, size - 1, way, MPI_COMM_WORLD, &message);
+			wait_by(way, &message);
+			check("value", way, value, size - 1);
+		}
+		MPI_Waitall(MANY, collectives, MPI_STATUSES_IGNORE);
+		for (i = 0; i < MANY; i++)
+			check("sum of many", i, sums[i], size * (size - 1) / 2);
+		if (rank == size - 1)
+			MPI_Send(&rank, 1, MPI_INT, 0, way, MPI_COMM_WORLD);
+	}
+}
+
 /* ---- threads ---- */
 
 static void *messages(void *argument)
@@ -439,10 +486,13 @@ static void *waiter(void *argument)
 static void threads(void)
 {
 	pthread_t sender, other;
+	MPI_Datatype gaps, copied;
 	MPI_Comm comm;
 	MPI_Request request;
-	int i, sum;
+	int i, sum, values[10];
 
+	MPI_Type_vector(5, 1, 2, MPI_INT, &gaps);
+	MPI_Type_commit(&gaps);
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	pthread_create(&sender, NULL, messages, &comm);
 	for (i = 0; i < 30; i++) {
@@ -451,7 +501,17 @@ static void threads(void)
 		warm(MPI_COMM_WORLD);
 		pthread_join(other, NULL);
 		check("sum of another thread", i, sum, size * (size - 1) / 2);
+		/* A type that is copied, and freed by the program before the call is complete. */
+		MPI_Type_dup(gaps, &copied);
+		memset(values, -1, sizeof(values));
+		values[8] = rank + i;
+		MPI_Ibcast(values, 1, copied, size - 1, MPI_COMM_WORLD, &request);
+		MPI_Type_free(&copied);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+		check("element", i, values[8], size - 1 + i);
+		check("gap", i, values[7], -1);
 	}
+	MPI_Type_free(&gaps);
 	pthread_join(sender, NULL);
 	MPI_Comm_free(&comm);
 }
@@ -490,6 +550,7 @@ int main(int argc, char **argv)
 	neighbours();
 	windows();
 	requests();
+	message_after_many();
 	if (provided == MPI_THREAD_MULTIPLE)
 		threads();
 	/* Reading and writing files may be interrupted, which is not of interest here. */
