@@ -123,6 +123,27 @@ static void mismatch_after_free(MPI_Comm comm)
 	expect(MPI_Wait(&request, MPI_STATUS_IGNORE), "rank 1");
 }
 
+#ifdef MPICH_NUMVERSION
+/* The same with a size for each rank.  Open MPI refuses it on rank 1, and the others wait. */
+static void wrong_size_of_vectors(MPI_Comm comm)
+{
+	int sent[2 * 16], all[2 * 16] = { 0 }, counts[16], fewer[16], displs[16], i, err;
+
+	for (i = 0; i < 16; i++) {
+		sent[2 * i] = rank + 1;
+		sent[2 * i + 1] = rank + 1;
+		counts[i] = 2;
+		fewer[i] = i == 1 && rank == 1 ? 1 : 2;
+		displs[i] = 2 * i;
+	}
+	err = MPI_Alltoallv(sent, counts, displs, MPI_INT, all, fewer, displs, MPI_INT, comm);
+	if (rank == 1)
+		expect(err, "longer than the buffer");
+	else if (err != MPI_SUCCESS || all[2] != 2 || all[3] != 2)
+		die("rank %d: error %d, received %d %d", rank, err, all[2], all[3]);
+}
+#endif
+
 /* What a rank sends to itself is not what it receives. */
 static void wrong_size(MPI_Comm comm)
 {
@@ -296,6 +317,9 @@ int main(int argc, char **argv)
 	if (!strcmp(mode, "fatal"))
 		MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
 	if (!strcmp(mode, "size")) {
+#ifdef MPICH_NUMVERSION
+		wrong_size_of_vectors(comm);
+#endif
 		wrong_size(comm);
 	} else if (!strcmp(mode, "limit")) {
 		wrong_size_at_limit(comm);

@@ -359,6 +359,7 @@ static bool differs_from_itself(const struct cm_task *task, const struct cm_call
 	case CM_ALLGATHER:
 	case CM_ALLGATHERV:
 	case CM_ALLTOALL:
+	case CM_ALLTOALLV:
 		break;
 	default:
 		return false;
