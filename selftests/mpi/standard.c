@@ -412,23 +412,45 @@ static void requests(void)
 
 #define MANY		200
 
-static void wait_by(int way, MPI_Request *request)
+/* Receive a message from the last rank by one of the functions that wait. */
+static int receive_by(int way)
 {
-	int index;
+	const int from = size - 1;
+	MPI_Request request;
+	MPI_Message message;
+	int value, index;
 
+	if (way < 4)
+		MPI_Irecv(&value, 1, MPI_INT, from, way, MPI_COMM_WORLD, &request);
 	switch (way) {
 	case 0:
-		MPI_Wait(request, MPI_STATUS_IGNORE);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
 		break;
 	case 1:
-		MPI_Waitall(1, request, MPI_STATUSES_IGNORE);
+		MPI_Waitall(1, &request, MPI_STATUSES_IGNORE);
 		break;
 	case 2:
-		MPI_Waitany(1, request, &index, MPI_STATUS_IGNORE);
+		MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE);
+		break;
+	case 3:
+		MPI_Waitsome(1, &request, &(int){ 0 }, &index, MPI_STATUSES_IGNORE);
+		break;
+	case 4:
+		MPI_Recv(&value, 1, MPI_INT, from, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		break;
+	case 5:
+		MPI_Probe(from, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(&value, 1, MPI_INT, from, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		break;
+	case 6:
+		MPI_Mprobe(from, way, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+		MPI_Mrecv(&value, 1, MPI_INT, &message, MPI_STATUS_IGNORE);
 		break;
 	default:
-		MPI_Waitsome(1, request, &(int){ 0 }, &index, MPI_STATUSES_IGNORE);
+		MPI_Sendrecv(&way, 1, MPI_INT, from, way, &value, 1, MPI_INT, from, way,
+			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
+	return value;
 }
 
 /*
@@ -437,23 +459,26 @@ static void wait_by(int way, MPI_Request *request)
  */
 static void message_after_many(void)
 {
-	MPI_Request collectives[MANY], message;
+	MPI_Request collectives[MANY];
 	int way, i, value, sums[MANY];
 
-	for (way = 0; way < 4; way++) {
+	for (way = 0; way < 9; way++) {
 		for (i = 0; i < MANY; i++)
 			MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
 				       &collectives[i]);
-		if (!rank) {
-			MPI_Irecv(&value, 1, MPI_INT, size - 1, way, MPI_COMM_WORLD, &message);
-			wait_by(way, &message);
-			check("value", way, value, size - 1);
-		}
+		if (!rank && way == 8)
+			MPI_Ssend(&way, 1, MPI_INT, size - 1, way, MPI_COMM_WORLD);
+		else if (!rank)
+			check("value", way, receive_by(way), size - 1);
 		MPI_Waitall(MANY, collectives, MPI_STATUSES_IGNORE);
 		for (i = 0; i < MANY; i++)
 			check("sum of many", i, sums[i], size * (size - 1) / 2);
-		if (rank == size - 1)
+		if (rank == size - 1 && way < 8)
 			MPI_Send(&rank, 1, MPI_INT, 0, way, MPI_COMM_WORLD);
+		if (rank == size - 1 && way >= 7) {
+			MPI_Recv(&value, 1, MPI_INT, 0, way, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+			check("way", way, value, way);
+		}
 	}
 }
 
