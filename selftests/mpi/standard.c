@@ -454,8 +454,8 @@ static int receive_by(int way)
 }
 
 /*
- * More collectives than are under way at a time.  Rank 0 first waits for a message that is sent when
- * they are complete.
+ * More collectives than are under way at a time.  Rank 0 first waits for a message that is sent
+ * when they are complete.
  */
 static void message_after_many(void)
 {
