@@ -337,14 +337,29 @@ int coll_wait(struct coll_request *request)
 	return coll_wait_any(&request, 1, &index, -1);
 }
 
+/* Set a handle that has ended to NULL wherever it is. */
+static void handles_forget(struct coll_request **handles, int count,
+			   const struct coll_request *ended)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (handles[i] == ended)
+			handles[i] = NULL;
+}
+
 int coll_wait_all(struct coll_request **requests, int count)
 {
 	int i, index, err, first = 0;
 
 	for (i = 0; i < count; i++) {
+		const struct coll_request *handle = requests[i];
+
 		err = coll_wait_any(&requests[i], 1, &index, -1);
 		if (!first)
 			first = err;
+		if (handle && !requests[i])
+			handles_forget(requests + i + 1, count - i - 1, handle);
 	}
 	return first;
 }
@@ -444,13 +459,10 @@ static int wait_set_index(const struct wait_set *wait_set, __u64 number)
 /* The handle at @index ends. */
 static void wait_set_end(const struct wait_set *wait_set, struct coll_request **handles, int index)
 {
-	const struct coll_request *handle = handles[index];
-	int i;
-
-	handles[index] = NULL;
-	for (i = index; wait_set->repeats && i < wait_set->count; i++)
-		if (handles[i] == handle)
-			handles[i] = NULL;
+	if (wait_set->repeats)
+		handles_forget(handles, wait_set->count, handles[index]);
+	else
+		handles[index] = NULL;
 }
 
 int coll_wait_any(struct coll_request **requests, int count, int *index,

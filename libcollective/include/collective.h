@@ -1111,10 +1111,13 @@ int coll_wait_any(struct coll_request **requests, int count, int *index,
 /**
  * coll_wait_all - wait until several operations are complete
  * @requests: handles, which end and are set to NULL unless they are persistent; NULL and
- *	persistent operations that are not started are skipped
+ *	persistent operations that are not started are skipped; one that is there more than once
+ *	counts once
  * @count: number of handles
  *
- * Return, when all are complete: 0, or the error of the first in @requests that failed.
+ * Return, when all are complete: 0, or the error of the first in @requests that failed.  A handle
+ * that cannot be waited for (EBUSY, ENOENT, EPERM: see coll_wait()) stays as it is and counts as
+ * failed; all others are waited for.
  */
 int coll_wait_all(struct coll_request **requests, int count);
 

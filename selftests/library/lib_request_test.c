@@ -274,6 +274,35 @@ TEST(wait_any_of_repeats)
 	EXPECT_EQ(0, comm_run(rank_repeats));
 }
 
+/* A handle that is there more than once counts once; one that ended before is an error. */
+static int rank_all_repeats(struct coll_comm *comm, int rank)
+{
+	struct coll_request *r[6] = { 0 }, *ended;
+
+	CHECK_EQ(0, coll_ibarrier(comm, &r[1]));
+	CHECK_EQ(0, coll_ibarrier(comm, &r[2]));
+	r[3] = r[1];
+	r[4] = r[2];
+	r[5] = r[1];
+	ended = r[1];
+	CHECK_EQ(0, coll_wait_all(r, 6));
+	CHECK(!r[1] && !r[2] && !r[3] && !r[4] && !r[5]);
+	r[0] = ended;
+	CHECK_EQ(-ENOENT, coll_wait_all(r, 6));
+
+	CHECK_EQ(0, coll_barrier_init(comm, &r[0]));
+	CHECK_EQ(0, coll_start(r[0]));
+	r[1] = r[0];
+	CHECK_EQ(0, coll_wait_all(r, 2));
+	CHECK(r[0] && r[1] == r[0]);
+	return coll_request_free(r[0]);
+}
+
+TEST(wait_all_of_repeats)
+{
+	EXPECT_EQ(0, comm_run(rank_all_repeats));
+}
+
 /* Only one of three calls matches. */
 static int rank_mismatch(struct coll_comm *comm, int rank)
 {
