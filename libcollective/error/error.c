@@ -38,13 +38,16 @@ static const struct {
 	{ ENOENT, "No such device, registered buffer or request; or the request has ended" },
 	{ EAGAIN, "Too many requests in flight, or too far ahead of another rank" },
 	{ ENOSPC, "Too many messages and keyed operations of the group have failed" },
-	{ EINPROGRESS, "The group is still connecting" },
+	{ EINPROGRESS, "Not complete yet: it goes on" },
+	{ EALREADY, "The operation is failing already" },
 	{ EOPNOTSUPP, "Not offered by this kernel, library or transport" },
 	{ ENOTTY, "Not a collective device, or a call it does not know" },
 	{ EINTR, "Interrupted by a signal" },
 	{ EADDRINUSE, "Address in use" },
 	{ EADDRNOTAVAIL, "No such local address, or no free local port" },
+	{ ECONNABORTED, "An earlier group of the process failed in the launcher's exchange" },
 	{ ENODEV, "No such device" },
+	{ EPROTONOSUPPORT, "The RDMA device is an iWARP one" },
 	{ ENXIO, "No such device: is the kernel module loaded?" },
 };
 

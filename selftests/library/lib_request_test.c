@@ -303,6 +303,17 @@ TEST(wait_all_of_repeats)
 	EXPECT_EQ(0, comm_run(rank_all_repeats));
 }
 
+/* Of these errors the text of the system would tell something else. */
+TEST(texts_of_errors)
+{
+	static const int errors[] = { EINPROGRESS, EALREADY, ECONNABORTED, EPROTONOSUPPORT };
+	size_t i;
+
+	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
+		EXPECT_NE(0, strcmp(coll_strerror(-errors[i]), strerror(errors[i])));
+	EXPECT_NE(NULL, strstr(coll_strerror(-EINPROGRESS), "goes on"));
+}
+
 /* Only one of three calls matches. */
 static int rank_mismatch(struct coll_comm *comm, int rank)
 {
