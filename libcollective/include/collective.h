@@ -37,8 +37,7 @@ unsigned int coll_version(void);
  * Functions that return int return 0 or a negative errno unless they say otherwise.  The
  * numbers are the kernel's (see the errors section of linux/collective.h).  The library
  * starts no thread except one in which coll_init() looks up a name or calls a library of the
- * launcher.  Communicators share
- * nothing but the table of request handles.
+ * launcher.  Communicators share nothing but the table of request handles.
  *
  * Threads: several threads may use one communicator at once.  The kernel orders their
  * operations, and this order must be the same on every rank.  So in practice one thread
@@ -141,9 +140,10 @@ enum coll_collective {
  *	which rank is at fault; empty on success; NULL: no text
  * @detail_size: size of @detail in bytes; COLL_DETAIL_SIZE is enough
  * @flags: COLL_CONFIG_*
- * @rank: rank of this process, 0 .. @nranks - 1; or COLL_RANK_AUTO, see below; ignored if
+ * @rank: rank of this process, 0 .. @nranks - 1; or COLL_RANK_AUTO, see below; not used if
  *	@nranks is 0
- * @nranks: number of ranks; 0: rank and number of ranks are taken from the environment
+ * @nranks: number of ranks, 1 .. 1,024; 0: rank and number of ranks are taken from the
+ *	environment; if it has none, @rank and @rendezvous must not be set (EINVAL)
  * @rendezvous: address at which rank 0 listens while the group forms, "host:port" or
  *	"[address]:port"; the same on every rank; not needed for one rank, or with an exchange
  * @name: name of the group in the kernel, at most 32 of [A-Za-z0-9._-]; ranks that set
@@ -204,7 +204,7 @@ enum coll_collective {
  * are not affected.  Both flags can be set together.  They apply to every form of a
  * reduction: blocking, nonblocking, persistent, SQE, v forms, views and axes.
  *
- * A field that is 0 or NULL is taken from the environment, or else has its default: see
+ * Any other field that is 0 or NULL is taken from the environment, or else has its default: see
  * libcollective(7).  The struct may grow at its end; @size tells which version the caller was
  * compiled with.  Fields behind @size count as 0; @size must be at least 56 bytes (up to
  * @name) and at most 4,096 (E2BIG).  Bytes that this library does not know must be 0 (E2BIG).
@@ -247,10 +247,12 @@ struct coll_config {
  * read), EBUSY (the rank or the key is taken), EEXIST, EADDRINUSE, EADDRNOTAVAIL (no such
  * address; the rendezvous belongs to another host, or cannot be resolved), ETIMEDOUT (the text
  * lists the missing ranks), ECONNRESET (a rank went away), EPROTO (another program answers at
- * the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is "local" and a rank
- * is elsewhere), ECONNABORTED (an earlier group of this process failed in the middle of the
- * launcher's exchange), EDQUOT (the module's user_memory_mib), ENOMEM, EMFILE and ENFILE (the
- * text says how many files are needed).
+ * the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is "local" or "rdma",
+ * and a link to a rank cannot be so), ENODEV and EPROTONOSUPPORT (@transport is "rdma", and this
+ * rank's address has no RDMA device, or an iWARP one), ECONNABORTED (an earlier group of this
+ * process failed in the middle of the launcher's exchange), EDQUOT (the module's
+ * user_memory_mib), E2BIG (bytes that this library does not know), ENOMEM, EMFILE and ENFILE (the
+ * text says how many files are needed), and errors of system calls.
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

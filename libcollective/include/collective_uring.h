@@ -81,7 +81,7 @@ void coll_prep_fixed(struct io_uring_sqe *sqe, unsigned int index);
  *
  * Operations with the same key match, in whatever order the ranks submit them.  The key of a
  * message is its tag.  If a key is in use, the operation waits until the earlier one is
- * complete.  After a failure a key should not be used again.
+ * complete.  After a failure a key must not be used again.
  */
 void coll_prep_key(struct io_uring_sqe *sqe, unsigned long long key);
 
