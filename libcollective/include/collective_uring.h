@@ -22,8 +22,9 @@ extern "C" {
 struct io_uring_sqe;
 
 /*
- * Errors, which leave the SQE as it is: those of malformed calls, and EOPNOTSUPP for
+ * Errors, which leave the SQE as it is: those of malformed calls, EPERM, and EOPNOTSUPP for
  * coll_prep_reduce_scatter() in place, because the library would have to move the result.
+ * An SQE that was taken from the ring is submitted in any case: io_uring_prep_nop() fills it in.
  */
 int coll_prep_allreduce(struct io_uring_sqe *sqe, struct coll_comm *comm,
 			const void *send, void *recv, size_t count,
