@@ -150,12 +150,13 @@ enum coll_collective {
  *	it must set the same
  * @local_addr: address, interface, or network such as "10.1.0.0/16", for the data of this
  *	rank; default: an address that leads to the other ranks
- * @lanes: number of parallel connections to each peer, 1 to 8; ranks that set it must set
- *	the same
+ * @lanes: number of parallel connections to each peer, 1 to 8 (default: the kernel's, 1); ranks
+ *	that set it must set the same
  * @init_timeout_ms: time limit of coll_init() in ms (default 60,000); the shortest of all
  *	ranks applies
  * @timeout_ms: deadline of one operation in ms (default: the kernel's, 300 s); ~0U: none
- * @heartbeat_ms: interval in ms at which a silent peer is probed (default: the kernel's)
+ * @heartbeat_ms: interval in ms at which a silent peer is probed, at most 60,000 (default: the
+ *	kernel's, 1 s)
  * @reserved: must be 0
  * @algorithm: "ring", "tree" or "direct" for all collectives, or a list for single ones, as
  *	in "allreduce:ring,broadcast:tree"; used where the kernel has that algorithm and
