@@ -11,8 +11,8 @@
  * with the same bits.
  *
  * Features are the pixels and the products of neighbouring pixels (strokes and edges), which a
- * linear model cannot form by itself.  The gradient is 1,770 numbers of 64 bits, 14 KB: large
- * enough to be sent without a copy.
+ * linear model cannot form by itself.  The gradient is 1,770 numbers of 64 bits, 14 KB: small
+ * enough to be sent at once (COLLECTIVE_EAGER_LIMIT).
  *
  * Rank 0 then trains alone and compares.  Exit status 0: all results are as expected.
  */
