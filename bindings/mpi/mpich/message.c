@@ -6,7 +6,6 @@
  * collective is complete that waits here for its turn (common/queue.h).  While any does, these
  * functions are the nonblocking ones, and wait as those of requests do (wait.c).
  */
-#include "common/progress.h"
 #include "common/queue.h"
 #include "mpich.h"
 
@@ -32,21 +31,11 @@ static int wait_for_both(int err, MPI_Request *received, int send_err, MPI_Reque
 	return err == MPI_SUCCESS ? send_err : err;
 }
 
-/* Is a look that has found no message to be repeated?  Not if MPICH can wait for it as well. */
-static bool looks_again(int err, int found)
-{
-	if (err != MPI_SUCCESS || found || !cm_queue_waits())
-		return false;
-	if (!cm_progress())
-		completion_idle();
-	return true;
-}
-
 EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	int err = MPI_SUCCESS, found = false;
 
-	while (looks_again(err, found))
+	while (completion_looks_again(err, found))
 		err = PMPI_Iprobe(source, tag, comm, &found, status);
 	return err != MPI_SUCCESS || found ? err : PMPI_Probe(source, tag, comm, status);
 }
@@ -55,7 +44,7 @@ EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, 
 {
 	int err = MPI_SUCCESS, found = false;
 
-	while (looks_again(err, found))
+	while (completion_looks_again(err, found))
 		err = PMPI_Improbe(source, tag, comm, &found, message, status);
 	return err != MPI_SUCCESS || found ? err :
 	       PMPI_Mprobe(source, tag, comm, message, status);

@@ -150,4 +150,16 @@ int request_failed(struct request *request);
  */
 void completion_idle(void);
 
+/**
+ * completion_looks_again - is a function that waits to look again itself?
+ * @err: of its last look, or MPI_SUCCESS
+ * @done: what that has found
+ *
+ * MPICH asks for the progress of the requests that it waits for, and none where it waits for a
+ * message.  Both may need that other operations start, which wait for their turn (common/queue.h).
+ *
+ * Return: false: it is done, has failed, or MPICH can wait as well.
+ */
+bool completion_looks_again(int err, int done);
+
 #endif /* MPICH_BINDING_H */

@@ -70,11 +70,7 @@ static bool begin(struct completion *completion, bool waits, int count, const MP
 	return true;
 }
 
-/*
- * Is a function that waits to look again itself?  MPICH asks for the progress of the requests that
- * it waits for.  They may need that other ones start, which wait for their turn.
- */
-static bool looks_again(int err, int done)
+bool completion_looks_again(int err, int done)
 {
 	if (err != MPI_SUCCESS || done || !cm_queue_waits())
 		return false;
@@ -144,7 +140,7 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 
 	if (!begin(&completion, true, 0, NULL))
 		return PMPI_Wait(request, status);
-	while (looks_again(err, done))
+	while (completion_looks_again(err, done))
 		err = PMPI_Test(request, &done, status);
 	if (err == MPI_SUCCESS && !done)
 		err = PMPI_Wait(request, status);
@@ -178,7 +174,7 @@ EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status
 
 	if (!begin(&completion, true, 0, NULL))
 		return PMPI_Waitany(count, requests, index, status);
-	while (looks_again(err, done))
+	while (completion_looks_again(err, done))
 		err = PMPI_Testany(count, requests, index, &done, status);
 	if (err == MPI_SUCCESS && !done)
 		err = PMPI_Waitany(count, requests, index, status);
@@ -202,7 +198,7 @@ EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 
 	if (!begin(&completion, true, count, requests))
 		return PMPI_Waitall(count, requests, statuses);
-	while (looks_again(err, done))
+	while (completion_looks_again(err, done))
 		err = PMPI_Testall(count, requests, &done, statuses);
 	if (err == MPI_SUCCESS && !done)
 		err = PMPI_Waitall(count, requests, statuses);
@@ -231,7 +227,7 @@ EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *completed, int i
 	if (!begin(&completion, true, count, requests))
 		return PMPI_Waitsome(count, requests, completed, indices, statuses);
 	*completed = 0;
-	while (looks_again(err, *completed))
+	while (completion_looks_again(err, *completed))
 		err = PMPI_Testsome(count, requests, completed, indices, statuses);
 	if (err == MPI_SUCCESS && !*completed)
 		err = PMPI_Waitsome(count, requests, completed, indices, statuses);
