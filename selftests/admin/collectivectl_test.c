@@ -392,7 +392,8 @@ TEST_F(two_ranks, times)
 	EXPECT_TRUE(metric("operation_waiting_seconds_bucket.*rank=\"0\".*+Inf\"} 2$"));
 	/* In seconds; a busy machine adds to them. */
 	EXPECT_TRUE(metric("operation_moving_seconds_sum.*rank=\"0\".*} [0-9][.]"));
-	EXPECT_TRUE(metric("waited_seconds_total.*rank=\"0\".*peer=\"1\"} \\(0[.][1-9]\\|[1-9][.]\\)"));
+	EXPECT_TRUE(metric("waited_seconds_total.*rank=\"0\".*peer=\"1\"} "
+			   "\\(0[.][1-9]\\|[1-9][.]\\)"));
 }
 
 #define SLICES	"[.traceEvents[] | select(.ph == \"X\")] | length == 4 and "

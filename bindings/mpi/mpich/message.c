@@ -89,9 +89,10 @@ EXPORT int MPI_Mrecv##C(void *buf, COUNT count, MPI_Datatype type, MPI_Message *
 	return wait_for(PMPI_Imrecv##C(buf, count, type, message, &request), &request, status);	\
 }												\
 												\
-EXPORT int MPI_Sendrecv##C(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype, int dest,	\
-			   int sendtag, void *recvbuf, COUNT recvcount, MPI_Datatype recvtype,	\
-			   int source, int recvtag, MPI_Comm comm, MPI_Status *status)		\
+EXPORT int MPI_Sendrecv##C(const void *sendbuf, COUNT sendcount, MPI_Datatype sendtype,		\
+			   int dest, int sendtag, void *recvbuf, COUNT recvcount,		\
+			   MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,	\
+			   MPI_Status *status)							\
 {												\
 	MPI_Request received, sent;								\
 	int err, send_err = MPI_SUCCESS;							\
