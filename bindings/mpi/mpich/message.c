@@ -15,16 +15,15 @@ static int wait_for(int err, MPI_Request *request, MPI_Status *status)
 	return err == MPI_SUCCESS ? MPI_Wait(request, status) : err;
 }
 
-/* A message is received and another one sent, both of which were to be started. */
-static int wait_for_both(int err, MPI_Request *received, int send_err, MPI_Request *sent,
-			 MPI_Status *status)
+/* @err: of the start of @sent, while a message is @received. */
+static int wait_for_both(int err, MPI_Request *sent, MPI_Request *received, MPI_Status *status)
 {
-	if (err != MPI_SUCCESS || send_err != MPI_SUCCESS) {
-		if (err == MPI_SUCCESS) {
-			PMPI_Cancel(received);
-			PMPI_Request_free(received);
-		}
-		return err == MPI_SUCCESS ? send_err : err;
+	int send_err;
+
+	if (err != MPI_SUCCESS) {
+		PMPI_Cancel(received);
+		PMPI_Request_free(received);
+		return err;
 	}
 	err = MPI_Wait(received, status);
 	send_err = MPI_Wait(sent, MPI_STATUS_IGNORE);
@@ -95,16 +94,16 @@ EXPORT int MPI_Sendrecv##C(const void *sendbuf, COUNT sendcount, MPI_Datatype se
 			   MPI_Status *status)							\
 {												\
 	MPI_Request received, sent;								\
-	int err, send_err = MPI_SUCCESS;							\
+	int err;										\
 												\
 	if (!cm_queue_waits())									\
 		return PMPI_Sendrecv##C(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,	\
 					recvcount, recvtype, source, recvtag, comm, status);	\
 	err = PMPI_Irecv##C(recvbuf, recvcount, recvtype, source, recvtag, comm, &received);	\
-	if (err == MPI_SUCCESS)									\
-		send_err = PMPI_Isend##C(sendbuf, sendcount, sendtype, dest, sendtag, comm,	\
-					 &sent);						\
-	return wait_for_both(err, &received, send_err, &sent, status);				\
+	if (err != MPI_SUCCESS)									\
+		return err;									\
+	err = PMPI_Isend##C(sendbuf, sendcount, sendtype, dest, sendtag, comm, &sent);		\
+	return wait_for_both(err, &sent, &received, status);					\
 }
 
 MESSAGES(, int)

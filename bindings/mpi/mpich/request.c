@@ -23,7 +23,6 @@ void request_put(struct request *request)
 {
 	if (--request->references)
 		return;
-	cm_task_end(&request->task);
 	communicator_put(request->communicator);
 	free(request);
 }
@@ -36,7 +35,7 @@ static void complete(struct cm_task *task)
 	request = (struct request *)((char *)task - offsetof(struct request, task));
 	if (task->result)
 		request->error = cm_group_error(&request->communicator->group, task->result);
-	/* Not in release(), which MPICH calls under its lock: this calls MPI to free types. */
+	/* Not in request_put(), which MPICH calls under its lock: this calls MPI to free types. */
 	cm_task_end(task);
 	PMPI_Grequest_complete(request->handle);
 	request_put(request);
@@ -115,6 +114,7 @@ int request_start(struct communicator *communicator, const struct cm_call *call,
 		err = -ENOMEM;
 	if (err) {
 		err = cm_call_fail(&communicator->group, call, err);
+		cm_task_end(&request->task);
 		request_put(request);
 		return err;
 	}
