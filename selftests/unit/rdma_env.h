@@ -7,30 +7,14 @@
 #define COLL_RDMA_ENV_H
 
 #include "env.h"
+#include "charges_env.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* mem/account.h */
-#define COLL_ACCOUNT_H
+/* Charges */
 
 struct coll_account;
-
-struct coll_charges {
-	u64 bytes;
-};
-
-static int coll_charge(struct coll_charges *charges, u64 bytes)
-{
-	charges->bytes += bytes;
-	return 0;
-}
-
-static void coll_uncharge(struct coll_charges *charges, u64 bytes)
-{
-	assert(charges->bytes >= bytes);
-	charges->bytes -= bytes;
-}
 
 static struct coll_account *coll_charge_detach(struct coll_charges *charges, u64 bytes)
 {

@@ -346,22 +346,11 @@ static void end_new(struct end *end, struct end *peer)
 {
 	struct coll_rdma_conn *conn = calloc(1, sizeof(*conn));
 
-	memset(end, 0, offsetof(struct end, out));
-	end->frames = 0;
-	end->len = 0;
-	end->position = 0;
-	end->before = 0;
-	end->got = 0;
-	end->received = 0;
-	end->drops = false;
-	end->wrong = false;
-	end->acknowledges = 1 + rnd(24);
-	end->closed = false;
-	end->freed = false;
-	if (!end->out)
-		end->out = aligned_alloc(PAGE_SIZE, 2 * PAYLOAD_MOST);
-	if (!end->in)
-		end->in = aligned_alloc(PAGE_SIZE, PAYLOAD_MOST);
+	*end = (struct end){
+		.out = end->out ?: aligned_alloc(PAGE_SIZE, 2 * PAYLOAD_MOST),
+		.in = end->in ?: aligned_alloc(PAGE_SIZE, PAYLOAD_MOST),
+		.acknowledges = 1 + rnd(24),
+	};
 	end->out_mem.at = out_at;
 	end->in_mem.at = in_at;
 	end->qp.peer = &peer->qp;

@@ -12,6 +12,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "charges_env.h"
+
 typedef unsigned int gfp_t;
 
 #define GFP_ATOMIC		1U
@@ -24,10 +26,6 @@ typedef unsigned int gfp_t;
 typedef struct spinlock {
 	bool held;
 } spinlock_t;
-
-struct coll_charges {
-	u64 bytes;
-};
 
 /**
  * struct tx_ring_env - the state of this environment
@@ -61,18 +59,6 @@ static void spin_unlock(spinlock_t *lock)
 }
 
 #define lockdep_assert_held(lock)	assert((lock)->held)
-
-static int coll_charge(struct coll_charges *charges, u64 bytes)
-{
-	charges->bytes += bytes;
-	return 0;
-}
-
-static void coll_uncharge(struct coll_charges *charges, u64 bytes)
-{
-	assert(charges->bytes >= bytes);
-	charges->bytes -= bytes;
-}
 
 static void *kvmalloc(size_t size, gfp_t gfp)
 {

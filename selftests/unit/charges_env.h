@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is charged for memory: a number.  Replaces kmod/mem/account.h, of the same include guard. */
+#ifndef COLL_ACCOUNT_H
+#define COLL_ACCOUNT_H
+
+struct coll_charges {
+	u64 bytes;
+};
+
+static int coll_charge(struct coll_charges *charges, u64 bytes)
+{
+	charges->bytes += bytes;
+	return 0;
+}
+
+static void coll_uncharge(struct coll_charges *charges, u64 bytes)
+{
+	assert(charges->bytes >= bytes);
+	charges->bytes -= bytes;
+}
+
+#endif /* COLL_ACCOUNT_H */
