@@ -18,6 +18,7 @@
 #include "lib/group.h"
 #include "lib/machine.h"
 #include "kselftest_harness.h"
+#include "lib/open_device.h"
 
 /* The called rank has the highest number. */
 #define RANKS		16
@@ -38,19 +39,22 @@ FIXTURE(storm) {
 	struct rdma_peer *silent;
 };
 
-/* AUTO at the address of the device, too. */
-static int join_at_device(int fd, struct collective_join *join, const char *name,
+/* At the address of the device, also with AUTO. */
+static int join_at_device(int fd, const char *name, __u64 id, unsigned int rank,
 			  struct sockaddr_storage *addr)
 {
+	struct collective_join join;
 	int err;
 
-	join->size = sizeof(*join);
-	memcpy(join->name, name, strlen(name));
-	own_address(addr, AF_INET, COLLECTIVE_TRANSPORT_RDMA);
-	join->addr_len = sizeof(*addr);
-	memcpy(join->addr, addr, sizeof(*addr));
-	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, join);
-	memcpy(addr, join->addr, sizeof(*addr));
+	join_valid(&join, name, id);
+	join.transport = rank < CALLED ? COLLECTIVE_TRANSPORT_AUTO : COLLECTIVE_TRANSPORT_RDMA;
+	join.lanes = LANES;
+	join.nranks = RANKS;
+	join.rank = rank;
+	own_address((struct sockaddr_storage *)join.addr, AF_INET, COLLECTIVE_TRANSPORT_RDMA);
+	join.addr_len = sizeof(*addr);
+	err = member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join);
+	memcpy(addr, join.addr, sizeof(*addr));
 	return err;
 }
 
@@ -65,19 +69,10 @@ FIXTURE_SETUP(storm)
 	ASSERT_NE(NULL, self->silent);
 	group_unique(self->name, sizeof(self->name), &self->id);
 	for (i = 0; i < RANKS; i++) {
-		struct collective_join join = {
-			.transport = i < CALLED ? COLLECTIVE_TRANSPORT_AUTO :
-						  COLLECTIVE_TRANSPORT_RDMA,
-			.lanes = LANES,
-			.nranks = RANKS,
-			.rank = i,
-			.id = self->id,
-		};
-
 		self->fd[i] = member_open();
 		ASSERT_LE(0, self->fd[i]);
 		self->n++;
-		ASSERT_EQ(0, join_at_device(self->fd[i], &join, self->name, &self->addr[i]));
+		ASSERT_EQ(0, join_at_device(self->fd[i], self->name, self->id, i, &self->addr[i]));
 		fcntl(self->fd[i], F_SETFL, O_NONBLOCK);
 	}
 }
