@@ -717,7 +717,8 @@ bool member_copy(struct member *member)
 
 	member_tick(member);
 	expose_end_withdrawals(member);
-	tell_mismatches(member);
+	if (member->sim->config.fault == FAULT_CALLS)
+		tell_mismatches(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
 	coll_engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
