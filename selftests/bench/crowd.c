@@ -28,7 +28,7 @@ static struct state look(void)
 		.slab = proc_number("/proc/meminfo", "Slab:", ":"),
 		.vmalloc = proc_number("/proc/meminfo", "VmallocUsed:", ":"),
 		.percpu = proc_number("/proc/meminfo", "Percpu:", ":"),
-		.available = proc_number("/proc/meminfo", "MemAvailable:", ":"),
+		.available = available_kib(),
 		.sockets = proc_number("/proc/net/sockstat", "TCP:", "mem") * 4,
 		.ends = tcp_sockets_in(TCP_STATE_ESTABLISHED),
 		.listening = tcp_sockets_in(TCP_STATE_LISTEN),

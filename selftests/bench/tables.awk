@@ -379,7 +379,7 @@ END {
 			"| --- | ---: | ---: | ---: | ---: |\n%s\n", counted
 	if (crowd != "")
 		printf "## Idle communicators\n\n| communicators | ranks | ends | listening | slab, KiB | vmalloc, KiB | percpu, KiB " \
-			"| sockets, KiB | MemAvailable, KiB | ... an end | ... a member | munmap before, us | munmap, us | CPU in 10 s, ms |\n" \
+			"| sockets, KiB | available memory, KiB | ... an end | ... a member | munmap before, us | munmap, us | CPU in 10 s, ms |\n" \
 			"| ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n%s\n", crowd
 	if (feet != "")
 		printf "## Memory\n\n| ranks | ends of connections | KiB | KiB an end |\n| ---: | ---: | ---: | ---: |\n%s\n", feet

@@ -34,6 +34,28 @@ static inline long proc_number(const char *path, const char *line, const char *k
 	return value;
 }
 
+/* The sum of the number in each line of @path that is as @format; 0: none. */
+static inline long proc_sum(const char *path, const char *format)
+{
+	FILE *file = fopen(path, "r");
+	long sum = 0, value;
+	char text[512];
+
+	while (file && fgets(text, sizeof(text), file))
+		if (sscanf(text, format, &value) == 1)
+			sum += value;
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+/* MemAvailable does not have the free lists of the CPUs, which vary by some MiB. */
+static inline long available_kib(void)
+{
+	return proc_number("/proc/meminfo", "MemAvailable:", ":") +
+	       proc_sum("/proc/zoneinfo", " count: %ld") * (getpagesize() / 1024);
+}
+
 /* TCP sockets of this network namespace in a state. */
 static inline long tcp_sockets_in(unsigned int wanted)
 {

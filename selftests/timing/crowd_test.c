@@ -32,7 +32,7 @@
 #define MEMBER_KIB	64
 #define TCP_END_KIB	64
 
-/* What MemAvailable varies by: free lists of the CPUs, slabs that are not full, other processes. */
+/* What available memory varies by: slabs that are not full, other processes. */
 #define NOISE_KIB	2048
 
 #define IDLE_MS		5000
@@ -42,11 +42,6 @@ struct crowd {
 	char name[33];
 	int fd[GROUPS_MAX * RANKS];
 };
-
-static long available_kib(void)
-{
-	return proc_number("/proc/meminfo", "MemAvailable:", ":");
-}
 
 /* Add a group whose ranks are all up. */
 static int crowd_add(struct crowd *crowd)
