@@ -109,7 +109,7 @@ TEST(silent)
 
 	ASSERT_EQ(0, raw_join(&raw, 3));
 	ASSERT_EQ(0, raw_connect(&raw));
-	EXPECT_EQ(1, ask(raw.name, &seen));
+	EXPECT_EQ(1, ask(raw.name, 2, &seen));
 	ASSERT_EQ(3, seen.n);
 	EXPECT_FALSE(seen.answer[0].answered);
 	EXPECT_TRUE(seen.answer[1].answered);
@@ -131,7 +131,7 @@ TEST(older_version)
 	EXPECT_EQ(COLL_WIRE_VERSION, hello[4]);
 	hello[4] = COLL_WIRE_VERSION - 1;
 	EXPECT_EQ(-ECONNREFUSED, raw_peer_dial(&call, hello));
-	EXPECT_EQ(1, ask(raw.name, &seen));
+	EXPECT_EQ(1, ask(raw.name, 1, &seen));
 	ASSERT_EQ(2, seen.n);
 	EXPECT_FALSE(seen.answer[0].answered);
 	EXPECT_TRUE(seen.answer[1].answered);
@@ -476,7 +476,7 @@ static void storm_run(struct __test_metadata *_metadata, bool drains)
 	pthread_join(other, NULL);
 	EXPECT_EQ(0, storm.failed);
 	/* A query of a correct rank meanwhile is bounded, whatever it finds. */
-	EXPECT_LE(0, ask(storm.raw.name, &seen));
+	EXPECT_LE(0, ask_once(storm.raw.name, &seen));
 	EXPECT_EQ(3, seen.n);
 	EXPECT_TRUE(seen.answer[1].answered);
 	__atomic_store_n(&storm.end, true, __ATOMIC_RELEASE);
@@ -488,7 +488,7 @@ static void storm_run(struct __test_metadata *_metadata, bool drains)
 		EXPECT_EQ(2 * ROUNDS, status.completed);
 	}
 	/* Afterwards queries are answered again. */
-	EXPECT_EQ(1, ask_again(storm.raw.name, &seen));
+	EXPECT_EQ(1, ask_again(storm.raw.name, 2, &seen));
 	EXPECT_TRUE(seen.answer[1].answered && seen.answer[2].answered);
 	raw_close(&storm.raw);
 }

@@ -39,7 +39,7 @@ TEST_F(two_ranks, answers)
 	uname(&host);
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	begin = now_ms();
-	ASSERT_EQ(0, ask(self->name, &seen));
+	ASSERT_EQ(0, ask(self->name, 2, &seen));
 	ASSERT_EQ(2, seen.n);
 	for (i = 0; i < 2; i++) {
 		EXPECT_TRUE(seen.answer[i].answered);
@@ -55,10 +55,10 @@ TEST_F(two_ranks, answers)
 
 	/* Within a second nothing is sent. */
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
-	ASSERT_EQ(0, ask(self->name, &seen));
+	ASSERT_EQ(0, ask(self->name, 2, &seen));
 	if (now_ms() - begin < COLL_ADMIN_QUERY_MS)
 		EXPECT_EQ(0, seen.answer[0].counted);
-	ASSERT_EQ(0, ask_again(self->name, &seen));
+	ASSERT_EQ(0, ask_again(self->name, 2, &seen));
 	EXPECT_EQ(1, seen.answer[0].counted);
 	EXPECT_EQ(1, seen.answer[0].inflight);
 	EXPECT_EQ(0, seen.answer[0].submitted.instance);
@@ -72,7 +72,7 @@ TEST_F(two_ranks, answers)
 
 	EXPECT_EQ(0, member_barrier(self->fd[1]));
 	EXPECT_EQ(0, member_wait(self->fd[0], id, 0));
-	ASSERT_EQ(0, ask_again(self->name, &seen));
+	ASSERT_EQ(0, ask_again(self->name, 2, &seen));
 	for (i = 0; i < 2; i++) {
 		EXPECT_EQ(0, seen.answer[i].completed.instance);
 		EXPECT_EQ(0, seen.answer[i].completed.kind);
@@ -84,7 +84,7 @@ static int ask_as_stranger(const void *name)
 {
 	struct seen seen;
 
-	return ask(name, &seen) == -EPERM ? 0 : 1;
+	return ask_once(name, &seen) == -EPERM ? 0 : 1;
 }
 
 TEST_F(two_ranks, refusals)
@@ -100,7 +100,7 @@ TEST_F(two_ranks, refusals)
 	EXPECT_EQ(0, as_other_user(ask_as_stranger, self->name));
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	EXPECT_EQ(0, as_other_user(ask_as_stranger, self->name));
-	EXPECT_EQ(0, ask(self->name, &seen));
+	EXPECT_EQ(0, ask(self->name, 2, &seen));
 	coll_admin_close(admin);
 }
 
@@ -120,7 +120,7 @@ TEST_F(two_ranks, mismatch)
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
 	EXPECT_EQ(-EBADMSG, member_submit(self->fd[1], &broadcast));
 	EXPECT_EQ(-EBADMSG, member_wait(self->fd[0], id, 0));
-	ASSERT_EQ(0, ask(self->name, &seen));
+	ASSERT_EQ(0, ask(self->name, 2, &seen));
 	for (i = 0; i < 2; i++) {
 		EXPECT_EQ(COLL_ADMIN_REASON_MISMATCH, seen.answer[i].completed.kind);
 		EXPECT_EQ(COLL_ADMIN_REASON_MISMATCH, seen.answer[i].last.kind);
@@ -136,10 +136,10 @@ TEST_F(two_ranks, charged)
 
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	before = member_memory(self->name, 0);
-	ASSERT_EQ(0, ask(self->name, &seen));
+	ASSERT_EQ(0, ask(self->name, 2, &seen));
 	after = member_value(self->name, 0, "memory_bytes");
 	EXPECT_LT(before, after);
-	ASSERT_EQ(0, ask_again(self->name, &seen));
+	ASSERT_EQ(0, ask_again(self->name, 2, &seen));
 	EXPECT_EQ(after, member_value(self->name, 0, "memory_bytes"));
 }
 
@@ -170,7 +170,7 @@ TEST(stopped)
 	ASSERT_TRUE(flag_wait(group.shared, FLAG_READY, config.nranks, 20000));
 	ASSERT_EQ(0, kill(group.pid[2], SIGSTOP));
 	sleep_ms(200);
-	ASSERT_EQ(0, ask(group.name, &seen));
+	ASSERT_EQ(0, ask(group.name, 5, &seen));
 	ASSERT_EQ(5, seen.n);
 	for (i = 0; i < 5; i++) {
 		EXPECT_EQ((__u32)group.pid[i], seen.answer[i].pid);
@@ -207,7 +207,7 @@ TEST(dead)
 	sleep_ms(100);
 	ASSERT_EQ(0, kill(group.pid[1], SIGKILL));
 	sleep_ms(500);
-	EXPECT_EQ(1, ask(group.name, &seen));
+	EXPECT_EQ(1, ask(group.name, 3, &seen));
 	ASSERT_EQ(4, seen.n);
 	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(i != 1, seen.answer[i].answered);
@@ -263,14 +263,14 @@ TEST_F_TIMEOUT(many, ranks, 100)
 	if (err == -ENOMEM)
 		SKIP(return, "no memory for 64 ranks");
 	ASSERT_EQ(0, err);
-	EXPECT_EQ(0, ask(self->name, &seen));
+	EXPECT_EQ(0, ask(self->name, RANKS, &seen));
 	EXPECT_EQ(RANKS, seen.n);
 	EXPECT_EQ(RANKS, seen.answered);
 	/* All wait for one; the second query goes on while they do. */
 	for (i = 0; i < RANKS; i++)
 		if (i != 37)
 			ASSERT_EQ(0, member_start(self->fd[i], &barrier, &id));
-	EXPECT_EQ(0, ask_again(self->name, &seen));
+	EXPECT_EQ(0, ask_again(self->name, RANKS, &seen));
 	EXPECT_EQ(RANKS, seen.answered);
 	for (i = 0; i < RANKS; i++)
 		EXPECT_EQ(i != 37, seen.answer[i].counted);
@@ -288,7 +288,7 @@ static int ask_forever(const void *arg)
 	int err;
 
 	while (now_ms() < end) {
-		err = ask(name, &seen);
+		err = ask_once(name, &seen);
 		if (err != 0 && err != 1 && err != -ENOENT && err != -ENOTCONN)
 			return 1;
 	}

@@ -16,6 +16,9 @@
 /* A query ends by itself; the rest is what a slow machine needs. */
 #define BOUND_MS	5000
 
+/* Queries at most until all ranks have answered that can. */
+#define QUERIES		5
+
 /**
  * struct seen - what a query has given
  * @n: ranks
@@ -60,16 +63,38 @@ static inline int ask_for(const char *group, unsigned int timeout_ms, struct see
 	return now_ms() - begin > BOUND_MS ? -ETIMEDOUT : err;
 }
 
-static inline int ask(const char *group, struct seen *seen)
+static inline int ask_once(const char *group, struct seen *seen)
 {
 	return ask_for(group, COLL_ADMIN_QUERY_MS, seen);
 }
 
 /* Asks later than a second after the query before. */
-static inline int ask_again(const char *group, struct seen *seen)
+static inline int ask_once_again(const char *group, struct seen *seen)
 {
 	sleep_ms(COLL_ADMIN_QUERY_MS + 50);
-	return ask(group, seen);
+	return ask_once(group, seen);
+}
+
+/*
+ * Asks until so many ranks have answered: a query waits for no rank, and a virtual CPU may stand
+ * for longer than a query lasts.
+ */
+static inline int ask(const char *group, unsigned int ranks, struct seen *seen)
+{
+	int err = ask_once(group, seen);
+	unsigned int i;
+
+	for (i = 1; i < QUERIES && err == 1 && seen->answered < ranks; i++) {
+		printf("# %u ranks of %u have answered\n", seen->answered, seen->n);
+		err = ask_once_again(group, seen);
+	}
+	return err;
+}
+
+static inline int ask_again(const char *group, unsigned int ranks, struct seen *seen)
+{
+	sleep_ms(COLL_ADMIN_QUERY_MS + 50);
+	return ask(group, ranks, seen);
 }
 
 #endif /* COLL_TEST_QUERIES_H */
