@@ -224,7 +224,7 @@ static int ending_run(unsigned int nranks, const struct ending *ending, long lon
 			*late_us = group.shared->value[VALUE_LATE + i];
 	}
 	munmap(group.shared, sizeof(*group.shared));
-	if (!bad && told > begin + TOLD_MS)
+	if (!bad && told > begin + enough_ms(TOLD_MS))
 		bad = 1;
 	if (bad)
 		dprintf(STDOUT_FILENO, "# end %d of rank %u of %u after %u us: told %lld ms\n",

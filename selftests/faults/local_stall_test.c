@@ -136,7 +136,7 @@ FIXTURE_TEARDOWN(local_stall)
 
 static int victim_frozen(const struct cgroup *cgroup)
 {
-	const __u64 end = now_ms() + TOLD_MS;
+	const __u64 end = now_ms() + enough_ms(TOLD_MS);
 	char path[128], text[128];
 
 	snprintf(path, sizeof(path), "%s/stall/cgroup.events", cgroup->folder);
@@ -358,7 +358,7 @@ static int stall_run(struct cgroup *cgroup, enum stall stall, const struct stall
 	flag_set(group.shared, FLAG_STALLED, 1);
 	if (s->kills)
 		kill(group.pid[s->causer], SIGKILL);
-	if (!flag_wait(group.shared, FLAG_TOLD, told, TOLD_MS)) {
+	if (!flag_wait(group.shared, FLAG_TOLD, told, enough_ms(TOLD_MS))) {
 		dprintf(STDOUT_FILENO, "# %u of %u were told\n", group.shared->flag[FLAG_TOLD],
 			told);
 		bad = 1;

@@ -31,6 +31,15 @@ static inline unsigned int short_heartbeat_ms(void)
 	return slow_machine() ? 1000 : 200;
 }
 
+/*
+ * Return: a time limit within which something must succeed that takes far less than @ms on an idle
+ * machine.
+ */
+static inline unsigned int enough_ms(unsigned int ms)
+{
+	return slow_machine() ? 3 * ms : ms;
+}
+
 /* Groups with more ranks are tested under User-Mode Linux only. */
 static inline unsigned int max_ranks(void)
 {

@@ -19,6 +19,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/lib_group.h"
+#include "lib/machine.h"
 #include "lib/values.h"
 
 /* A quarter of the default time limit; only silent ranks make others wait for it; ms. */
@@ -746,7 +747,7 @@ static int rank_cut(struct lib_rank *me)
 
 TEST_F_TIMEOUT(shrink, cut, 100)
 {
-	const struct coll_config config = { .init_timeout_ms = 2000 };
+	const struct coll_config config = { .init_timeout_ms = enough_ms(2000) };
 	unsigned int side;
 
 	side = 0x1c;	/* 2, 3 and 4 of 5 */
@@ -866,9 +867,9 @@ static int rank_dead_and_stopped(struct lib_rank *me)
 	return check_sums(new) ?: -coll_finalize(new);
 }
 
-TEST_F_TIMEOUT(shrink, dead_and_stopped, 100)
+TEST_F_TIMEOUT(shrink, dead_and_stopped, 150)
 {
-	const struct coll_config config = { .init_timeout_ms = 4000 };
+	const struct coll_config config = { .init_timeout_ms = enough_ms(4000) };
 	int stopped;
 
 	for (stopped = 0; stopped < 4; stopped++)
@@ -919,7 +920,7 @@ static int rank_files(struct lib_rank *me)
 		CHECK(flag_barrier(me->shared, 2 * i, me->nranks));
 		begun = now_ms();
 		err = coll_shrink(me->comm, &new);
-		CHECK(now_ms() - begun < 5000);
+		CHECK(now_ms() - begun < enough_ms(5000));
 		me->shared->value[me->rank] = err;
 		CHECK(flag_barrier(me->shared, 2 * i + 1, me->nranks));
 		CHECK_EQ(me->shared->value[0], me->shared->value[me->rank]);
