@@ -52,7 +52,9 @@ static int put_stream(struct sk_buff *skb, const struct coll_stream *stream)
 	       nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_RECEIVED,
 			    READ_ONCE(stream->rx_position)) ||
 	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_CREDIT, min_t(u64, credit, COLL_CREDIT)) ||
-	       nla_put_uint(skb, COLLECTIVE_A_CONNECTION_STALLS, READ_ONCE(stream->tx_stalls));
+	       nla_put_uint(skb, COLLECTIVE_A_CONNECTION_STALLS, READ_ONCE(stream->tx_stalls)) ||
+	       nla_put_uint(skb, COLLECTIVE_A_CONNECTION_BYTES_PLACED,
+			    READ_ONCE(stream->rx_placed));
 }
 
 static u32 conn_state(const struct coll_conn *conn)

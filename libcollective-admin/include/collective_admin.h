@@ -309,6 +309,8 @@ struct coll_admin_connection {
  * @connection: the control connection first
  * @choice: enum collective_link_choice: why it has this transport; COLL_ADMIN_NONE: it has none, or
  *	the module does not say
+ * @placed_bytes: of each @connection, part of @bytes_received that a device has stored in the
+ *	process's memory
  */
 struct coll_admin_link {
 	const char *group;
@@ -323,6 +325,7 @@ struct coll_admin_link {
 	unsigned int n;
 	const struct coll_admin_connection *connection;
 	unsigned int choice;
+	const uint64_t *placed_bytes;
 };
 
 /**

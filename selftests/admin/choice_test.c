@@ -305,6 +305,16 @@ static int add_lane(const struct coll_admin_lane *lane, void *arg)
 	return 0;
 }
 
+static int add_link(const struct coll_admin_link *link, void *arg)
+{
+	unsigned int i;
+
+	for (i = 0; i < link->n; i++)
+		if (!link->peer && link->connection[i].lane != COLL_ADMIN_NONE)
+			*(__u64 *)arg += link->placed_bytes[i];
+	return 0;
+}
+
 /* Does a command print the number?  Return: 0 or not. */
 static int prints(const struct pair *pair, const char *format)
 {
@@ -318,8 +328,12 @@ TEST_F_TIMEOUT(stored, is_told, 100)
 {
 	static const char json[] =
 		"collectivectl -j member show %s 1 | jq -e '.members[0].placed == 262144' >&2";
+	static const char link_json[] =
+		"collectivectl -j link show %s 1 | jq -e '.links[-1].placed == 262144' >&2";
 	static const char metrics[] =
 		"collectivectl metrics | grep 'collective_placed_bytes_total{.*%s.*} 262144$' >&2";
+	static const char link_metrics[] =
+		"collectivectl metrics | grep 'link_placed_bytes_total{.*%s.*\"1\",.*} 262144' >&2";
 	__u8 *payload = aligned_alloc(4096, 2 * PAYLOAD);
 	struct pair *pair = &self->pair;
 	struct collective_op op = {
@@ -327,7 +341,7 @@ TEST_F_TIMEOUT(stored, is_told, 100)
 		.type = COLLECTIVE_UINT8,
 		.count = PAYLOAD,
 	};
-	__u64 request, member = 0, lanes = 0;
+	__u64 request, member = 0, lanes = 0, links = 0;
 	struct coll_admin *admin;
 	int i;
 
@@ -346,12 +360,16 @@ TEST_F_TIMEOUT(stored, is_told, 100)
 	ASSERT_EQ(0, coll_admin_open(&admin));
 	EXPECT_LE(0, coll_admin_members(admin, pair->name, 1, find_member, &member));
 	EXPECT_LE(0, coll_admin_lanes(admin, pair->name, 1, add_lane, &lanes));
+	EXPECT_LE(0, coll_admin_links(admin, pair->name, 1, add_link, &links));
 	coll_admin_close(admin);
 	EXPECT_EQ(PAYLOAD, member);
 	EXPECT_EQ(PAYLOAD, lanes);
+	EXPECT_EQ(PAYLOAD, links);
 	EXPECT_EQ(PAYLOAD, member_value(pair->name, 1, "bytes_placed"));
 	EXPECT_EQ(0, prints(pair, json));
+	EXPECT_EQ(0, prints(pair, link_json));
 	EXPECT_EQ(0, prints(pair, metrics));
+	EXPECT_EQ(0, prints(pair, link_metrics));
 	free(payload);
 }
 

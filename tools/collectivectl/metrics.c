@@ -29,6 +29,7 @@
  * @stalls: of data connections
  * @sent: payload
  * @received: payload
+ * @placed: part of @received that a device has stored in its place
  * @rtt_us: the longest one
  */
 struct link_sums {
@@ -40,6 +41,7 @@ struct link_sums {
 	uint64_t stalls;
 	uint64_t sent;
 	uint64_t received;
+	uint64_t placed;
 	uint64_t rtt_us;
 };
 
@@ -133,6 +135,7 @@ static int add_link(const struct coll_admin_link *link, void *arg)
 		sums->stalls += connection->stalls;
 		sums->sent += data ? connection->bytes_sent : 0;
 		sums->received += connection->bytes_received;
+		sums->placed += link->placed_bytes[i];
 		if (connection->rtt_us > sums->rtt_us)
 			sums->rtt_us = connection->rtt_us;
 	}
@@ -213,6 +216,8 @@ static const struct metric link_metrics[] = {
 	     "Times that bytes were ready and the peer took none"),
 	LINK("sent_bytes_total", "counter", sent, 1, "Payload sent to the peer"),
 	LINK("received_bytes_total", "counter", received, 1, "Payload received from the peer"),
+	LINK("placed_bytes_total", "counter", placed, 1,
+	     "Payload received from the peer that a device has stored in its place"),
 	LINK("rtt_seconds", "gauge", rtt_us, 1e6, "Longest smoothed round-trip time"),
 };
 

@@ -330,6 +330,7 @@ enum {
 	LINK_UNSENT,
 	LINK_SENT,
 	LINK_RECEIVED,
+	LINK_PLACED,
 	LINK_CREDIT,
 	LINK_STALLS,
 	LINK_OPEN,
@@ -355,6 +356,7 @@ static const struct column link_columns[] = {
 	[LINK_UNSENT]		= { "UNSENT", COLUMN_BYTES, true },
 	[LINK_SENT]		= { .name = "SENT", .kind = COLUMN_BYTES },
 	[LINK_RECEIVED]		= { .name = "RECEIVED", .kind = COLUMN_BYTES },
+	[LINK_PLACED]		= { "PLACED", COLUMN_BYTES, true },
 	[LINK_CREDIT]		= { .name = "CREDIT", .kind = COLUMN_BYTES },
 	[LINK_STALLS]		= { .name = "STALLS", .kind = COLUMN_NUMBER },
 	[LINK_OPEN]		= { "OPEN", COLUMN_NUMBER, true },
@@ -383,7 +385,8 @@ static void link_begin(struct table *table, const struct coll_admin_link *link)
 	table_number(table, LINK_QUEUED, link->queued_bytes);
 }
 
-static void connection_row(struct table *table, const struct coll_admin_connection *connection)
+static void connection_row(struct table *table, const struct coll_admin_connection *connection,
+			   uint64_t placed)
 {
 	bool control = connection->lane == COLL_ADMIN_NONE;
 
@@ -394,6 +397,7 @@ static void connection_row(struct table *table, const struct coll_admin_connecti
 	table_number(table, LINK_SENT, connection->bytes_sent);
 	if (!control) {
 		table_number(table, LINK_RECEIVED, connection->bytes_received);
+		table_number(table, LINK_PLACED, placed);
 		table_number(table, LINK_CREDIT, connection->credit);
 		table_number(table, LINK_STALLS, connection->stalls);
 	}
@@ -415,7 +419,7 @@ static int link_rows(const struct coll_admin_link *link, void *arg)
 		link_begin(table, link);
 	for (i = 0; i < link->n; i++) {
 		link_begin(table, link);
-		connection_row(table, &link->connection[i]);
+		connection_row(table, &link->connection[i], link->placed_bytes[i]);
 	}
 	return 0;
 }

@@ -382,6 +382,7 @@ enum coll_ask {
  * @rx_held: task in whose memory the transport may store payload of the open frame; NULL: none
  * @sink: destination of the payload
  * @rx_position: payload bytes consumed so far
+ * @rx_placed: of these, bytes that the transport has stored in their place
  * @rx_eager: eager bytes received so far, headers included
  * @rx_consumed: part of @rx_eager that is consumed
  * @rx_returned: part of @rx_consumed that was returned to the peer as credit
@@ -446,6 +447,7 @@ struct coll_stream {
 	struct coll_task *rx_held;
 	struct coll_sink sink;
 	u64 rx_position;
+	u64 rx_placed;
 	u64 rx_eager;
 	u64 rx_consumed;
 	u64 rx_returned;

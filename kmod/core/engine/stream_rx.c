@@ -479,6 +479,7 @@ void coll_stream_placed(struct coll_stream *stream, u32 len)
 	stream_count(stream, sink, len);
 	if (sink->kind == COLL_SINK_COPY) {
 		sink->dst_off += len;
+		stream->rx_placed += len;
 		stream->engine->stats.placed += len;
 	}
 }
