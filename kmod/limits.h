@@ -28,16 +28,8 @@
 #define COLL_BUFFERS_MAX	4096
 
 /*
- * Incoming connections of a member that have not completed their handshake, at least and at most:
- * one that offers RDMA accepts as many as it is going to have.
- */
-#define COLL_HALF_OPEN_LEAST	64U
-#define COLL_HALF_OPEN_MOST	512U
-
-/*
- * Calls by RDMA that may wait for a member to accept them, at least and at most.  All ranks of a
- * group may call one that is late, each for all connections of its link.  RDMA refuses what does
- * not fit, where TCP has the caller try again.
+ * Calls that a member expects at a time, at least and at most: see coll_net_calls().  So many may
+ * wait in the queue of a listener by RDMA, and so many incoming connections may be half open.
  */
 #define COLL_CALLS_LEAST	64U
 #define COLL_CALLS_MOST		512U

@@ -131,18 +131,6 @@ static u64 least_ns(const struct coll_conn *conn)
 }
 
 /*
- * Incoming connections that may be half open.  A caller that tries RDMA says nothing until all its
- * connections stand.  So if all slots were taken by callers of which each needs another one, none
- * would go on.
- */
-static u32 half_open_max(const struct coll_net *net)
-{
-	u32 calls = net->rdma_listener.transport ? net->id->rank * (1 + net->id->nlanes) : 0;
-
-	return clamp(calls, COLL_HALF_OPEN_LEAST, COLL_HALF_OPEN_MOST);
-}
-
-/*
  * The connection to be dropped when all slots are taken: the oldest incoming one without a valid
  * HELLO that has had its least time.
  */
@@ -151,7 +139,7 @@ static struct coll_conn *oldest_idle(struct coll_net *net)
 	u64 now = ktime_get_ns();
 	struct coll_conn *conn;
 
-	/* At most COLL_HALF_OPEN_MOST and those that this rank has made. */
+	/* At most COLL_CALLS_MOST and those that this rank has made. */
 	list_for_each_entry(conn, &net->handshakes, node)
 		if (!conn->outgoing && !conn->link && conn->created_ns + least_ns(conn) < now)
 			return conn;
@@ -180,7 +168,7 @@ static int conn_accept(struct coll_net *net, struct coll_endpoint *listener)
 /* Accepts a bounded number.  Return: 0 if more may be waiting. */
 static int conn_accept_some(struct coll_net *net, struct coll_endpoint *listener)
 {
-	const u32 most = half_open_max(net);
+	const u32 most = coll_net_calls(net);
 	struct coll_conn *silent = NULL;
 	u32 n;
 	int err;

@@ -99,6 +99,24 @@ static int listen_local(struct coll_net *net, struct sockaddr_storage *addr)
 	return coll_local.listen(local, addr);
 }
 
+/**
+ * coll_net_calls() - number of calls that may come before one of them is answered
+ * @net: of the member
+ *
+ * All lower ranks may call one that is late, each for all connections of its link.  RDMA refuses
+ * what does not fit into the queue of its listener, where TCP has the caller try again.  A caller
+ * that tries RDMA says nothing until all its connections stand.  So if fewer could be half open,
+ * and all of these were of callers of which each needs another one, none would go on.
+ *
+ * Return: COLL_CALLS_LEAST to COLL_CALLS_MOST.
+ */
+u32 coll_net_calls(const struct coll_net *net)
+{
+	u32 calls = net->rdma ? net->id->rank * (1 + net->id->nlanes) : 0;
+
+	return clamp(calls, COLL_CALLS_LEAST, COLL_CALLS_MOST);
+}
+
 static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
 {
 	int err;
@@ -106,8 +124,7 @@ static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
 	net->rdma_listener.ops = &rdma_listener_ops;
 	net->rdma_listener.charges = net->charges;
 	net->rdma_listener.ns = net->ns;
-	net->rdma_listener.calls = clamp((net->id->nranks - 1) * (1 + net->id->nlanes),
-					 COLL_CALLS_LEAST, COLL_CALLS_MOST);
+	net->rdma_listener.calls = coll_net_calls(net);
 	err = net->rdma->listen(&net->rdma_listener, addr);
 	if (!err)
 		coll_addr_offer_rdma(addr);
@@ -314,7 +331,7 @@ void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 	if (test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat)
 		coll_conn_accept(net);
 	coll_net_take_new_conns(net);
-	/* At most COLL_HALF_OPEN_MOST and those that this rank has made; HELLOs are short. */
+	/* At most COLL_CALLS_MOST and those that this rank has made; HELLOs are short. */
 	list_for_each_entry_safe(conn, next, &net->handshakes, node)
 		coll_conn_handshake(conn, now);
 	coll_net_fall_back(net);

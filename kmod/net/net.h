@@ -174,6 +174,7 @@ void coll_peer_addr_get(const struct coll_peer_addr *peer, struct sockaddr_stora
 
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
+u32 coll_net_calls(const struct coll_net *net);
 bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_take_new_conns(struct coll_net *net);

@@ -25,7 +25,7 @@
 #define CALLED		(RANKS - 1)
 #define LANES		8
 
-/* COLL_HALF_OPEN_LEAST */
+/* COLL_CALLS_LEAST */
 #define SILENT		64
 
 #define CONNECT_MS	60000
