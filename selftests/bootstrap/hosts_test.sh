@@ -100,6 +100,13 @@ for wrong in 'a:x' 'a:0' ':2' '-oProxyCommand=x' ''; do
 done
 "${run[@]}" -H a:2,b:2 -n 3 -- true 2>"$work/err"
 is "two numbers of ranks are refused" 125 $?
+for wrong in '-r h:77' '-x MINE' '--rsh cat' '-H a -6' '-H a --netns' '-H a -x MINE=5' '-H a --export='; do
+	# shellcheck disable=SC2086
+	out=$(timeout 30 collective-run $wrong -- true 2>&1)
+	is "$wrong is refused" 125 $?
+	[[ $(wc -l <<<"$out") == 1 && $out == *collective-run:* ]]
+	result $? "in one line"
+done
 "${run[@]}" -H a -- /nonexistent 2>"$work/err"
 is "a program that is not there" 127 $?
 echo garbage | timeout 10 collective-run --agent 2>"$work/err"

@@ -88,12 +88,13 @@ static int usage(FILE *to, int status)
 		"      --async        the same as --nonblocking 1\n"
 		"      --overlap      what of it is hidden behind computation\n"
 		"      --device       computation of a device: the CPU sleeps\n"
-		"  -V, --version      print the version\n"
 		"      --cpu          CPU time of an operation, too: of the whole host\n"
 		"      --reproducible allreduce in the order of ranks\n"
 		"      --algorithm A  ring, tree or direct, where the kernel has it (its choice)\n"
 		"      --transport T  auto, or fail unless all links are local, rdma or tcp (auto)\n"
-		"      --check WHAT   all, last or none of the results (all)\n");
+		"      --check WHAT   all, last or none of the results (all)\n"
+		"  -V, --version      print the version\n"
+		"  -h, --help         print the options\n");
 	return status;
 }
 

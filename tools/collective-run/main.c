@@ -52,8 +52,18 @@ static int usage(FILE *to, int status)
 		"  -t, --timeout S    end all ranks after S seconds, status 124\n"
 		"  -k, --kill-after S seconds from SIGINT to SIGTERM and to SIGKILL (2)\n"
 		"  -l, --label        begin every line of output with its rank\n"
-		"  -V, --version      print the version\n");
+		"  -V, --version      print the version\n"
+		"  -h, --help         print the options\n");
 	return status;
+}
+
+/* An option that would have no effect is refused.  Return: why, or NULL. */
+static const char *contradiction(const struct hosts *hosts, bool netns, bool v6)
+{
+	if (!hosts->list)
+		return hosts->exports[0] || hosts->rendezvous || hosts->rsh ?
+		       "--export, --rendezvous and --rsh need --hosts" : NULL;
+	return netns || v6 ? "--netns and --ipv6 do not go with --hosts" : NULL;
 }
 
 static int number(const char *text, long max)
@@ -94,6 +104,7 @@ int main(int argc, char **argv)
 	struct hosts hosts = { .exports = exports, .launch = &launch };
 	bool netns = false, v6 = false;
 	int option, value, nexports = 0;
+	const char *wrong;
 
 	output_check_at_exit(125);
 	while ((option = getopt_long(argc, argv, "+n:H:x:r:6t:k:lVh", options,
@@ -115,6 +126,11 @@ int main(int argc, char **argv)
 			if (nexports == EXPORTS_MAX) {
 				fprintf(stderr, "%s: more than %d exports\n", argv[0],
 					EXPORTS_MAX);
+				return 125;
+			}
+			if (!*optarg || strchr(optarg, '=')) {
+				fprintf(stderr, "%s: '%s' is no name of a variable\n", argv[0],
+					optarg);
 				return 125;
 			}
 			exports[nexports++] = optarg;
@@ -168,10 +184,15 @@ int main(int argc, char **argv)
 	}
 	if (optind == argc)
 		return usage(stderr, 125);
+	wrong = contradiction(&hosts, netns, v6);
+	if (wrong) {
+		fprintf(stderr, "%s: %s\n", argv[0], wrong);
+		return 125;
+	}
 	launch.arg = argv + optind;
 	if (hosts.list) {
 		hosts.argv = argv + optind;
-		return netns ? usage(stderr, 125) : hosts_run(&hosts);
+		return hosts_run(&hosts);
 	}
 	if (netns) {
 		launch.address = v6 ? NETNS_ADDRESS6_RANK0 :
