@@ -114,7 +114,11 @@ enum coll_collective {
  * Value of @send: the input is in @recv, and the result replaces it.  In an allgather the input
  * is the rank's own block of @recv, which is not written.
  */
+#ifdef __cplusplus
+#define COLL_IN_PLACE	(reinterpret_cast<void *>(1))
+#else
 #define COLL_IN_PLACE	((void *)1)
+#endif
 
 /* coll_split(), @color: this rank joins none of the new groups */
 #define COLL_UNDEFINED	(-1)
