@@ -102,7 +102,9 @@ TEST_F(two_ranks, objects)
 	EXPECT_EQ(0, run("collectivectl show %s", self->name));
 	EXPECT_TRUE(printed("SLOW-PERCENT") && printed("INFLIGHT"));
 	EXPECT_EQ(0, run("collectivectl -j show %s | jq -s -e '%s'", self->name,
-			 "map(.groups // empty) + map(.members // empty) | map(length) == [1, 2]"));
+			 "map([(.groups, .members) | length]) == [[1, 2]]"));
+	EXPECT_EQ(0, run("collectivectl -j show %s 7 | jq -s -e '%s'", self->name,
+			 "map(.groups | length) == [1]"));
 	EXPECT_EQ(0, run("collectivectl -j feature | jq -e '%s'",
 			 ".features[] | select(.feature == \"ranks-max\") | .value == \"1024\""));
 	EXPECT_EQ(0, run("collectivectl -d record show"));
@@ -183,6 +185,14 @@ TEST_F(two_ranks, verbs)
 	EXPECT_EQ(0, run("collectivectl group set %s timeout 9000 slow 20", self->name));
 	EXPECT_TRUE(json("group", self->name,
 			 ".groups[0] | .[\"timeout-ms\"] == 9000 and .[\"slow-percent\"] == 20"));
+	EXPECT_EQ(0, run("collectivectl group set %s timeout none", self->name));
+	EXPECT_EQ(0, run("collectivectl group show %s", self->name));
+	EXPECT_TRUE(printed(" none "));
+	EXPECT_EQ(0, run("collectivectl -H -d member show %s", self->name));
+	EXPECT_TRUE(printed(" none "));
+	EXPECT_TRUE(json("group", self->name, ".groups[0][\"timeout-ms\"] == 4294967295"));
+	EXPECT_EQ(2, run("collectivectl group set %s slow 101 2>&1", self->name));
+	EXPECT_TRUE(printed("101 is no percentage"));
 	EXPECT_EQ(0, run("collectivectl lane set %s 1 0 cpu 0", self->name));
 	EXPECT_TRUE(json("lane", self->name, "[.lanes[] | select(.rank == 1) | .cpu] == [0]"));
 	ASSERT_EQ(0, member_start(self->fd[0], &barrier, &id));
@@ -430,6 +440,10 @@ TEST_F(two_ranks, timeline)
 			 "/tmp/0.json >/tmp/2.json"));
 	EXPECT_EQ(2, run("collectivectl record merge /tmp/2.json 2>&1"));
 	EXPECT_TRUE(printed("later than the year"));
+	EXPECT_EQ(2, run("collectivectl record merge /tmp/none.json 2>&1"));
+	EXPECT_STREQ("collectivectl: /tmp/none.json: No such file or directory\n", output);
+	EXPECT_EQ(2, run("collectivectl record merge /dev/null 2>&1"));
+	EXPECT_STREQ("collectivectl: /dev/null: no JSON\n", output);
 	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));
 	EXPECT_EQ(2, run("collectivectl --format xml record show 2>&1"));
 }

@@ -11,6 +11,7 @@
 
 #include "ctl.h"
 #include "output.h"
+#include "table.h"
 
 struct ctl ctl;
 
@@ -87,12 +88,15 @@ int ctl_show(int argc, char **argv)
 	int status;
 
 	ctl_selection(argc, argv, &group, &rank);
+	table_join();
 	status = group_verbs[0].run(!!group, argv);
 	if (status)
 		return status;
 	if (!ctl.json)
 		putchar('\n');
-	return member_verbs[0].run(argc, argv);
+	status = member_verbs[0].run(argc, argv);
+	table_join_end();
+	return status;
 }
 
 static int help(int argc, char **argv)

@@ -34,6 +34,15 @@ static const struct column group_columns[] = {
 	[GROUP_SLOW]	= { .name = "SLOW-PERCENT", .kind = COLUMN_NUMBER },
 };
 
+/* JSON has the number of the kernel, because the type of a field does not change. */
+static void table_timeout(struct table *table, size_t column, unsigned int ms)
+{
+	if (ms == COLL_ADMIN_NONE && !ctl.json)
+		table_text(table, column, "none");
+	else
+		table_number(table, column, ms);
+}
+
 static int group_row(const struct coll_admin_group *group, void *arg)
 {
 	struct table *table = arg;
@@ -47,7 +56,7 @@ static int group_row(const struct coll_admin_group *group, void *arg)
 	table_number(table, GROUP_OWNER, group->owner);
 	table_flag(table, GROUP_SECURED, group->secured);
 	if (group->timeout_ms)
-		table_number(table, GROUP_TIMEOUT, group->timeout_ms);
+		table_timeout(table, GROUP_TIMEOUT, group->timeout_ms);
 	table_number(table, GROUP_SLOW, group->slow_percent);
 	return 0;
 }
@@ -82,6 +91,8 @@ static int group_set(int argc, char **argv)
 		else
 			ctl_usage("%s: no such default of a group", argv[i]);
 	}
+	if (slow != COLL_ADMIN_KEEP_SLOW && slow > 100)
+		ctl_usage("%u is no percentage", slow);
 	if (!timeout && slow == COLL_ADMIN_KEEP_SLOW)
 		ctl_usage("a timeout is at least 1 ms, or none");
 	return ctl_result(coll_admin_set_group(ctl.admin, argv[0], timeout, slow));
@@ -199,7 +210,7 @@ static int member_row(const struct coll_admin_member *member, void *arg)
 	table_number(table, MEMBER_PINNED, member->pinned_bytes);
 	table_number(table, MEMBER_MEMORY, member->memory_bytes);
 	table_number(table, MEMBER_REFUSED, member->refused_connections);
-	table_number(table, MEMBER_TIMEOUT, member->timeout_ms);
+	table_timeout(table, MEMBER_TIMEOUT, member->timeout_ms);
 	table_number(table, MEMBER_HEARTBEAT, member->heartbeat_ms);
 	table_number(table, MEMBER_EVENTS_LOST, member->events_lost);
 	table_text(table, MEMBER_REASON, text_reason(&member->reason));

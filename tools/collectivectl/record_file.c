@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Records that were saved as JSON, and the clocks of the hosts that they are of. */
 #include <err.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <json.h>
 
@@ -66,10 +68,15 @@ void entries_read(struct entries *entries, const char *path, unsigned int clock)
 	struct json_object *document, *rows;
 	struct entry *entry;
 	size_t i, n;
+	int fd;
 
-	document = json_object_from_file(path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		err(CTL_FAILED, "%s", path);
+	document = json_object_from_fd(fd);
 	if (!document)
-		errx(CTL_FAILED, "%s: no JSON: %s", path, json_util_get_last_err());
+		errx(CTL_FAILED, "%s: no JSON", path);
+	close(fd);
 	rows = value_of(document, "records");
 	if (!json_object_is_type(rows, json_type_array))
 		errx(CTL_FAILED, "%s: not records of collectivectl -j record", path);

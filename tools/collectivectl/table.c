@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <libsmartcols.h>
 
@@ -141,9 +142,46 @@ const char *color_end(void)
 	return ctl.color ? "\033[0m" : "";
 }
 
+/* How far the object is that table_join() has begun. */
+static enum { JOIN_NONE, JOIN_FIRST, JOIN_SECOND } join;
+
+void table_join(void)
+{
+	join = ctl.json ? JOIN_FIRST : JOIN_NONE;
+}
+
+void table_join_end(void)
+{
+	if (join == JOIN_SECOND)
+		puts("\n}");
+	join = JOIN_NONE;
+}
+
+/* Prints a document without its end, or without its beginning and after a comma. */
+static void print_joined(struct libscols_table *table)
+{
+	char *text, *end;
+
+	if (scols_print_table_to_string(table, &text))
+		err(CTL_FAILED, "memory");
+	if (join == JOIN_SECOND) {
+		printf(",%s", strchr(text, '{') + 1);
+		join = JOIN_NONE;
+	} else {
+		end = strrchr(text, '}');
+		while (end[-1] == '\n')
+			end--;
+		printf("%.*s", (int)(end - text), text);
+		join = JOIN_SECOND;
+	}
+	free(text);
+}
+
 void table_print(struct table *table)
 {
-	if (ctl.json || !scols_table_is_empty(table->table))
+	if (join)
+		print_joined(table->table);
+	else if (ctl.json || !scols_table_is_empty(table->table))
 		scols_print_table(table->table);
 	scols_unref_table(table->table);
 	free(table->at);

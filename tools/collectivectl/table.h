@@ -60,4 +60,11 @@ const char *color_end(void);
 /* Prints the table and frees it. */
 void table_print(struct table *table);
 
+/*
+ * Makes the next two tables that are printed as JSON one object with two arrays.  table_join_end()
+ * ends it, also where the second table was not printed.
+ */
+void table_join(void);
+void table_join_end(void);
+
 #endif /* TABLE_H */
