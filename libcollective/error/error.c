@@ -267,8 +267,12 @@ static void detail_write(struct coll_comm *comm, char *text, size_t size)
 		usleep((ABSENT_MS - status.last_ms) * 1000);
 		err = coll_device_status(comm->fd, &status);
 	}
-	/* For the same failure, the reason of the operation also has its number. */
-	last = !status.group.kind || status.last.kind == status.group.kind;
+	/*
+	 * For the same failure, the reason of the operation also has its number.  With a number,
+	 * however, a group that was aborted would look like an operation that a rank cancelled.
+	 */
+	last = !status.group.kind || (status.last.kind == status.group.kind &&
+				      status.group.kind != COLLECTIVE_REASON_CANCELLED);
 
 	pthread_mutex_lock(&comm->lock);
 	if (!err && comm->failure[0] && comm->failure_kind == status.group.kind &&

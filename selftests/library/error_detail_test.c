@@ -71,6 +71,38 @@ TEST(last)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_last, NULL));
 }
 
+/* Operations that are under way when the group is aborted by a command, and later ones. */
+static int rank_aborted(struct lib_rank *me)
+{
+	struct coll_comm *comm = me->comm;
+	struct coll_request *request;
+	char x = 0, command[128];
+
+	CHECK_EQ(0, coll_iallreduce(comm, &x, &x, 1, COLL_INT8, COLL_MAX, &request));
+	CHECK_EQ(0, coll_wait(request));
+	if (me->rank) {
+		CHECK(flag_barrier(me->shared, 0, NRANKS));
+		snprintf(command, sizeof(command), "collectivectl abort %s", coll_name(comm));
+		CHECK_EQ(0, system(command));
+	} else {
+		CHECK_EQ(0, coll_ibarrier(comm, &request));
+		CHECK(flag_barrier(me->shared, 0, NRANKS));
+		CHECK_EQ(-ECANCELED, coll_wait(request));
+		CHECK(says(me, "the group was aborted by a command on the host of rank"));
+	}
+	CHECK_EQ(-ECANCELED, coll_barrier(comm));
+	CHECK(says(me, "the group was aborted by a command on the host of rank"));
+	CHECK_EQ(-ECANCELED, coll_comm_failed(comm));
+	return 0;
+}
+
+TEST(aborted)
+{
+	if (system("collectivectl --version >/dev/null 2>&1"))
+		SKIP(return, "no collectivectl in PATH");
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_aborted, NULL));
+}
+
 static int refused_with(struct lib_rank *me, void *memory, const char *text)
 {
 	char where[64];
