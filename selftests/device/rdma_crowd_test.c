@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A group of many ranks of one process with all links by RDMA, and what a user who may not have so
- * much kernel memory is told.
+ * A group of many ranks of one process with all links by RDMA, and the refusal if the user's limit
+ * of kernel memory is too low for it.
  *
  * The machine has soft-RoCE on its interface dummy0: selftests/vm/run --rdma.
  */
