@@ -21,7 +21,7 @@ enum { SECRET_NONE, SECRET_A, SECRET_B };
 
 /**
  * struct rank - a rank's configuration and result
- * @lanes, @name, @local_addr, @timeout_ms, @nranks: as in struct coll_config
+ * @lanes, @heartbeat_ms, @name, @local_addr, @timeout_ms, @nranks: as in struct coll_config
  * @secret: SECRET_*
  * @insecure: true: with COLL_CONFIG_INSECURE
  * @open_error: error of opening the device
@@ -36,6 +36,7 @@ enum { SECRET_NONE, SECRET_A, SECRET_B };
  */
 struct rank {
 	int lanes;
+	unsigned int heartbeat_ms;
 	const char *name;
 	const char *local_addr;
 	int nranks;
@@ -97,6 +98,7 @@ static void be_rank(int rank)
 		.rank = rank,
 		.nranks = own->nranks ? own->nranks : RANKS,
 		.lanes = own->lanes,
+		.heartbeat_ms = own->heartbeat_ms,
 		.name = own->name,
 		.local_addr = own->local_addr,
 		.flags = own->insecure ? COLL_CONFIG_INSECURE : 0,
@@ -242,6 +244,9 @@ static void test_told_failures(void)
 	begin();
 	meeting->ranks[0].lanes = 99;
 	expect_failure(-EINVAL, 1, "99 lanes", "also one of rank 0");
+	begin();
+	meeting->ranks[1].heartbeat_ms = 60001;
+	expect_failure(-EINVAL, 1, "a heartbeat of 60001 ms", "so is one beyond a limit");
 	begin();
 	meeting->ranks[1].open_error = -ENOENT;
 	expect_failure(-ENOENT, 1, "the device: No such file",
