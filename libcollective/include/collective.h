@@ -78,6 +78,8 @@ enum coll_type {
  * the type (beyond 65,504 in COLL_FLOAT16), the average is infinite.  COLL_CONFIG_WIDE, and
  * COLLECTIVE_F_WIDE in coll_submit(), keep the sum of 16-bit floats as a COLL_FLOAT32.
  * COLL_MIN and COLL_MAX propagate NaN.  COLL_BAND, COLL_BOR and COLL_BXOR take integers only.
+ * COLL_LAND, COLL_LOR and COLL_LXOR give 0 or 1.  Where there is one operand only (one rank, rank
+ * 0 of a scan, rank 1 of an exscan), it is the result.
  */
 enum coll_op {
 	COLL_SUM,

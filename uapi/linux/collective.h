@@ -110,7 +110,8 @@ enum collective_type {
  * NaN.  The bitwise operators take integers only (EINVAL otherwise).  The logical operators
  * read any nonzero element, NaN included, as true and write 0 or 1 in the element's type.
  *
- * A group of one rank reduces nothing: the result is the input.
+ * Where there is one operand only (one rank, rank 0 of a SCAN, rank 1 of an EXSCAN), it is the
+ * result.
  */
 enum collective_reduction {
 	COLLECTIVE_SUM,
