@@ -64,9 +64,9 @@ struct pipeline {
 
 static const char * const stage_names[STAGES] = { "read", "allreduce", "write" };
 
-static int fail(const char *what, int err)
+static int fail(const char *what, const char *why)
 {
-	fprintf(stderr, "uring_pipeline: %s: %s\n", what, coll_strerror(err));
+	fprintf(stderr, "uring_pipeline: %s: %s\n", what, why);
 	return 1;
 }
 
@@ -150,19 +150,21 @@ static int run(struct pipeline *pipe)
 				continue;
 			err = begin(pipe, slot);
 			if (err)
-				return fail("a block", err);
+				return fail("a block", coll_strerror(err));
 		}
 		err = io_uring_submit_and_wait(&pipe->ring, 1);
 		if (err < 0)
-			return fail("io_uring", err);
+			return fail("io_uring", strerror(-err));
 		err = io_uring_wait_cqe(&pipe->ring, &cqe);
 		if (err)
-			return fail("io_uring", err);
+			return fail("io_uring", strerror(-err));
 		slot = cqe->user_data / STAGES;
 		stage = cqe->user_data % STAGES;
 		want = stage == STAGE_SUM ? 0 : (int)BYTES;
 		if (cqe->res != want)
-			return fail(stage_names[stage], cqe->res < 0 ? cqe->res : -EIO);
+			return fail(stage_names[stage],
+				    stage == STAGE_SUM ? coll_strerror(cqe->res) :
+				    strerror(cqe->res < 0 ? -cqe->res : EIO));
 		io_uring_cqe_seen(&pipe->ring, cqe);
 		if (stage != STAGE_WRITE)
 			continue;
@@ -193,7 +195,7 @@ static int input_write(struct pipeline *pipe, int rank)
 		for (i = 0; i < COUNT; i++)
 			pipe->memory[i] = element(rank, block, i);
 		if (pwrite(pipe->in, pipe->memory, BYTES, (off_t)block * BYTES) != (ssize_t)BYTES)
-			return fail("the input", -errno);
+			return fail("the input", strerror(errno));
 	}
 	return 0;
 }
@@ -204,7 +206,7 @@ static int output_check(struct pipeline *pipe, int nranks)
 
 	for (block = 0; block < pipe->blocks; block++) {
 		if (pread(pipe->out, pipe->memory, BYTES, (off_t)block * BYTES) != (ssize_t)BYTES)
-			return fail("the output", -EIO);
+			return fail("the output", strerror(EIO));
 		for (i = 0; i < COUNT; i++)
 			if (pipe->memory[i] != element(0, block, i) * (nranks * (nranks + 1) / 2)) {
 				fprintf(stderr, "uring_pipeline: block %u, element %u is wrong\n",
@@ -222,23 +224,27 @@ int main(int argc, char **argv)
 	struct iovec iovec;
 	int err, rank, nranks, status;
 
+	if (!pipe.blocks || argc > 3) {
+		fprintf(stderr, "usage: uring_pipeline [BLOCKS] [FOLDER]\n");
+		return 2;
+	}
 	err = coll_init(&pipe.comm, NULL);
 	if (err)
-		return fail("coll_init", err);
+		return fail("coll_init", coll_strerror(err));
 	rank = coll_rank(pipe.comm);
 	nranks = coll_size(pipe.comm);
 	pipe.in = file_open(folder, "in", rank);
 	pipe.out = file_open(folder, "out", rank);
 	if (pipe.in < 0 || pipe.out < 0 ||
 	    posix_memalign((void **)&pipe.memory, 4096, DEPTH * BYTES))
-		return fail(folder, -errno);
+		return fail(folder, strerror(errno));
 	err = io_uring_queue_init(SQES, &pipe.ring, IORING_SETUP_SQE128);
 	if (err)
-		return fail("io_uring", err);
+		return fail("io_uring", strerror(-err));
 	iovec = (struct iovec){ pipe.memory, DEPTH * BYTES };
 	err = io_uring_register_buffers(&pipe.ring, &iovec, 1);
 	if (err)
-		return fail("io_uring_register_buffers", err);
+		return fail("io_uring_register_buffers", strerror(-err));
 
 	status = input_write(&pipe, rank) || run(&pipe) || output_check(&pipe, nranks);
 	if (!status && !rank)

@@ -32,6 +32,14 @@ END { exit !(good && sizes == " 8 4096 1048576" && cpu > 0) }' <<<"$out"
 result $? "--sizes, --cpu"
 timeout 100 collective-bench allreduce -n 2 --sizes 4K,8 2>/dev/null
 result $(($? != 2)) "--sizes that do not rise are refused"
+[[ $(collective-bench allreduce --sizes 4K,8 2>&1) == "collective-bench: --sizes 4K,8: bad value" ]]
+result $? "with the option and its value"
+for nothing in "--min 9 --max 8" "--sizes 3 --type f32" "--sizes 8 --op band --type f32"; do
+	# shellcheck disable=SC2086 # words
+	out=$(timeout 100 collective-bench allreduce -n 2 $nothing 2>&1 >/dev/null)
+	(($? == 2)) && [[ $out == "collective-bench: nothing to measure"* ]]
+	result $? "$nothing leaves nothing to measure, which is an error"
+done
 
 # The table has both places, each with its columns, and ends with a summary.
 out=$(timeout 100 collective-bench allreduce -n 2 --sizes 8,4K --iters 3)

@@ -10,9 +10,13 @@ result()
 }
 
 echo "TAP version 13"
-echo "1..2"
+echo "1..4"
 timeout 100 collective-run -n 3 uring_pipeline 12 | sed 's/^/# /'
 result "${PIPESTATUS[0]}" "uring_pipeline"
+[[ $(timeout 100 uring_pipeline 1 /none 2>&1) == "uring_pipeline: /none: No such file or directory" ]]
+result $? "a folder that is not there is named"
+timeout 100 uring_pipeline --help >/dev/null 2>&1
+result $(($? != 2)) "other arguments are refused"
 
 out=$(timeout 100 collective-bench allreduce -n 2 --async --overlap --csv --min 4K --max 64K \
 	--factor 16 --iters 3)

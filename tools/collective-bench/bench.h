@@ -61,6 +61,7 @@ enum bench_place { PLACE_OUT, PLACE_IN, PLACES };
  * @recv: result of the current operation, within @recv_base
  * @round: number of the current operation; gives each operation other values
  * @links: number of links by transport, from bench_links()
+ * @lines: lines that were measured, the same on all ranks
  * @wrong: wrong elements of all ranks so far
  */
 struct bench {
@@ -100,6 +101,7 @@ struct bench {
 	void *recv;
 	uint64_t round;
 	uint64_t links[3];
+	unsigned int lines;
 	uint64_t wrong;
 };
 

@@ -425,21 +425,23 @@ int main(int argc, char **argv)
 		},
 	};
 	struct launch launch = { .run = run_rank, .arg = &job, .quiet = true };
-	const char *wrong;
-	int option, n = 0;
+	const char *wrong, *given;
+	int option, index = 0, n = 0;
 
 	output_check_at_exit(1);
 	while ((option = getopt_long(argc, argv, "n:Vh", options,
-				     NULL)) != -1) {
+				     &index)) != -1) {
 		if (option == 'V')
 			exit(output_version());
 		if (option == 'h')
 			return usage(stdout, 0);
 		if (option == '?')
 			return usage(stderr, 2);
+		/* Lists are taken apart where they are. */
+		given = optarg ? strdupa(optarg) : "";
 		if (!parse_option(&job.bench, option, &n)) {
-			fprintf(stderr, "collective-bench: bad value: %s\n",
-				optarg);
+			fprintf(stderr, "collective-bench: --%s %s: bad value\n",
+				option == 'n' ? "ranks" : options[index].name, given);
 			return 2;
 		}
 	}

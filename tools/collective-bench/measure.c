@@ -314,8 +314,10 @@ static int sizes(struct bench *bench, const struct collective *collective,
 		trial.size = trial.count * unit;
 		if (trial.counts)
 			bench_deal(bench, collective, &trial);
-		if (trial.count)
-			err = measure_places(bench, collective, &trial);
+		if (!trial.count)
+			continue;
+		err = measure_places(bench, collective, &trial);
+		bench->lines++;
 	}
 	free(trial.counts);
 	return err;
@@ -333,5 +335,10 @@ int bench_measure(struct bench *bench, const struct collective *collective)
 			if (bench->types & 1U << type &&
 			    takes(bench, collective, type, op))
 				err = sizes(bench, collective, type, op);
-	return err;
+	if (err || bench->lines)
+		return err;
+	if (!bench->rank)
+		fprintf(stderr,
+			"collective-bench: nothing to measure: no size suffices, or no operation is for a type\n");
+	return 2;
 }
