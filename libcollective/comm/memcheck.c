@@ -39,34 +39,6 @@ void coll_memcheck_written(const void *at, size_t size)
 	mark_defined((uintptr_t)at, size);
 }
 
-/* Number of blocks, of @op->count elements each, in the result of this rank. */
-static size_t result_blocks(const struct coll_comm *comm, const struct collective_op *op)
-{
-	const bool root = op->root == (__u32)comm->rank;
-
-	switch (op->opcode) {
-	case COLLECTIVE_ALLREDUCE:
-	case COLLECTIVE_REDUCE_SCATTER:
-	case COLLECTIVE_SCAN:
-	case COLLECTIVE_RECV:
-		return 1;
-	case COLLECTIVE_EXSCAN:
-		return comm->rank > 0;
-	case COLLECTIVE_REDUCE:
-		return root;
-	case COLLECTIVE_BROADCAST:
-		return !root;
-	case COLLECTIVE_SCATTER:
-		return !root || op->send != op->recv;
-	case COLLECTIVE_ALLGATHER:
-	case COLLECTIVE_ALLTOALL:
-		return comm->nranks;
-	case COLLECTIVE_GATHER:
-		return root ? comm->nranks : 0;
-	}
-	return 0;
-}
-
 /*
  * Called before submission: the arrays belong to the caller and may be freed before completion.
  */
@@ -81,7 +53,8 @@ static void mark_vector(const struct coll_comm *comm, const struct coll_operatio
 	int i;
 
 	if (op->opcode == COLLECTIVE_REDUCE_SCATTER || op->opcode == COLLECTIVE_SCATTER) {
-		mark_defined(op->recv, op->count * result_blocks(comm, op) * element);
+		mark_defined(op->recv,
+			     op->count * coll_operation_result_blocks(comm, op) * element);
 		return;
 	}
 	for (i = 0; counts && i < comm->nranks; i++) {
@@ -101,7 +74,7 @@ void coll_memcheck_begin(const struct coll_comm *comm, struct coll_operation *op
 	if (op->flags & COLLECTIVE_F_VECTOR && !(op->flags & COLLECTIVE_F_VARLEN))
 		mark_vector(comm, operation);
 	else
-		operation->memcheck_blocks = result_blocks(comm, op);
+		operation->memcheck_blocks = coll_operation_result_blocks(comm, op);
 }
 
 void coll_memcheck_end(const struct coll_operation *operation, __u64 received)

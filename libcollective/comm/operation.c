@@ -104,6 +104,59 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 	return 0;
 }
 
+size_t coll_operation_input_blocks(const struct coll_comm *comm, const struct collective_op *op)
+{
+	const bool root = op->root == (__u32)comm->rank;
+
+	switch (op->opcode) {
+	case COLLECTIVE_ALLREDUCE:
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_SCAN:
+	case COLLECTIVE_EXSCAN:
+	case COLLECTIVE_SEND:
+		return 1;
+	case COLLECTIVE_ALLGATHER:
+		return op->send != op->recv;
+	case COLLECTIVE_GATHER:
+		return !root || op->send != op->recv;
+	case COLLECTIVE_BROADCAST:
+		return root;
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_ALLTOALL:
+		return comm->nranks;
+	case COLLECTIVE_SCATTER:
+		return root ? comm->nranks : 0;
+	}
+	return 0;
+}
+
+size_t coll_operation_result_blocks(const struct coll_comm *comm, const struct collective_op *op)
+{
+	const bool root = op->root == (__u32)comm->rank;
+
+	switch (op->opcode) {
+	case COLLECTIVE_ALLREDUCE:
+	case COLLECTIVE_REDUCE_SCATTER:
+	case COLLECTIVE_SCAN:
+	case COLLECTIVE_RECV:
+		return 1;
+	case COLLECTIVE_EXSCAN:
+		return comm->rank > 0;
+	case COLLECTIVE_REDUCE:
+		return root;
+	case COLLECTIVE_BROADCAST:
+		return !root;
+	case COLLECTIVE_SCATTER:
+		return !root || op->send != op->recv;
+	case COLLECTIVE_ALLGATHER:
+	case COLLECTIVE_ALLTOALL:
+		return comm->nranks;
+	case COLLECTIVE_GATHER:
+		return root ? comm->nranks : 0;
+	}
+	return 0;
+}
+
 void coll_operation_begin(struct coll_comm *comm, struct coll_operation *operation)
 {
 	struct collective_op *op = &operation->op;

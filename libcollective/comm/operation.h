@@ -144,6 +144,24 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 			  enum coll_op reduction);
 
 /**
+ * coll_operation_input_blocks - blocks that the kernel reads on this rank
+ * @comm: communicator
+ * @op: operation without a layout
+ *
+ * Return: their number; each has @op->count elements.
+ */
+size_t coll_operation_input_blocks(const struct coll_comm *comm, const struct collective_op *op);
+
+/**
+ * coll_operation_result_blocks - blocks that the kernel writes on this rank
+ * @comm: communicator
+ * @op: operation without a layout
+ *
+ * Return: their number; each has @op->count elements.
+ */
+size_t coll_operation_result_blocks(const struct coll_comm *comm, const struct collective_op *op);
+
+/**
  * coll_operation_begin - prepare an operation for submission
  * @comm: communicator of this process (not coll_comm_is_foreign())
  * @operation: the numbers of its registered buffers are filled in

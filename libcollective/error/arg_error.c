@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "comm/cancellation.h"
 #include "comm/device.h"
@@ -32,6 +33,22 @@ static bool is_scan(unsigned int opcode)
 static bool is_misaligned(__u64 addr, size_t bytes, unsigned int type)
 {
 	return bytes && addr % coll_type_size(type);
+}
+
+/* The caller of coll_submit() gives addresses and no sizes: find them, unless there is a layout. */
+static void find_sizes(const struct coll_comm *comm, struct coll_operation *operation)
+{
+	const struct collective_op *op = &operation->op;
+	const size_t element = coll_type_size(op->type);
+	size_t all;
+
+	if (operation->send_size || operation->recv_size || op->layout || !element ||
+	    __builtin_mul_overflow(op->count, element * comm->nranks, &all))
+		return;
+	/* In place. */
+	if (op->send != op->recv)
+		operation->send_size = op->count * element * coll_operation_input_blocks(comm, op);
+	operation->recv_size = op->count * element * coll_operation_result_blocks(comm, op);
 }
 
 static bool has_overlap(const struct coll_operation *operation)
@@ -103,12 +120,30 @@ static void format_bad_address(const struct coll_operation *operation, char *tex
 	coll_fault_format(op->send, operation->send_size, false, input, sizeof(input));
 	coll_fault_format(op->recv, operation->recv_size, true, result, sizeof(result));
 	text[0] = '\0';
+	if (!operation->send_size && !operation->recv_size) {
+		snprintf(text, size, "%s", coll_strerror(EFAULT));
+		return;
+	}
 	if (!input[0] && !result[0])
 		snprintf(text, size, "memory cannot be pinned, of ");
 	if (input[0] || !result[0])
 		range_format(text, size, "input", op->send, operation->send_size, false);
 	if (result[0] || !input[0])
 		range_format(text, size, "result", op->recv, operation->recv_size, true);
+}
+
+/* The kernel does not say which of the two limits is reached. */
+static void format_quota(size_t bytes, char *text, size_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		snprintf(text, size,
+			 "the user's groups have all the kernel memory that the module's user_memory_mib allows");
+	else
+		snprintf(text, size,
+			 "%zu bytes are to be pinned, of %llu that RLIMIT_MEMLOCK allows in all; or the module's user_memory_mib is reached",
+			 bytes, (unsigned long long)limit.rlim_cur);
 }
 
 /* Errors of calls that are rejected.  If an operation fails later, the kernel has the reason. */
@@ -161,13 +196,19 @@ static void operation_arg_error(struct coll_comm *comm, const struct coll_operat
 				int err)
 {
 	char why[COLL_DETAIL_SIZE / 2], text[COLL_DETAIL_SIZE];
+	struct coll_operation sized = *operation;
 
+	find_sizes(comm, &sized);
 	if (operation->arg_error)
 		snprintf(why, sizeof(why), "%s", operation->arg_error);
 	else if (err == -EINVAL)
-		format_invalid(comm, operation, why, sizeof(why));
+		format_invalid(comm, &sized, why, sizeof(why));
 	else if (err == -EFAULT)
-		format_bad_address(operation, why, sizeof(why));
+		format_bad_address(&sized, why, sizeof(why));
+	else if (err == -EDQUOT)
+		format_quota(sized.recv_size +
+			     (sized.op.send == sized.op.recv ? 0 : sized.send_size),
+			     why, sizeof(why));
 	else
 		snprintf(why, sizeof(why), "%s", coll_strerror(err));
 	snprintf(text, sizeof(text), "%s %s: %s", coll_names_opcode(operation->op.opcode),
@@ -209,6 +250,8 @@ int coll_register_failed(struct coll_comm *comm, const void *addr, size_t size,
 	else if (err == -EFAULT)
 		range_format(text, sizeof(text), "memory", (uintptr_t)addr, size,
 			     !(flags & COLL_REGISTER_READ_ONLY));
+	else if (err == -EDQUOT)
+		format_quota(size, text + at, sizeof(text) - at);
 	if (strlen(text) == at)
 		snprintf(text + at, sizeof(text) - at, "%zu bytes at %p: %s", size, addr,
 			 coll_strerror(err));

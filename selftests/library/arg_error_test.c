@@ -107,6 +107,47 @@ static int rank_memory(struct lib_rank *me)
 	return coll_barrier(comm);
 }
 
+/* The same of operations that the caller describes, of which the library has no sizes. */
+static int rank_described(struct lib_rank *me)
+{
+	struct coll_comm *comm = me->comm;
+	float in[4] = { 0 };
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_FLOAT32,
+		.count = 4,
+		.send = 0x10,
+		.recv = 0x1000,
+	};
+	int err;
+
+	err = coll_submit(comm, &op);
+	CHECK(refused(me, err, -EFAULT,
+		      "input of 16 bytes at 0x10: memory at 0x10 is not mapped; "
+		      "result of 16 bytes at 0x1000: memory at 0x1000 is not mapped"));
+	op.opcode = COLLECTIVE_ALLGATHER;
+	op.send = op.recv;
+	err = coll_submit(comm, &op);
+	CHECK(refused(me, err, -EFAULT,
+		      "result of 32 bytes at 0x1000: memory at 0x1000 is not mapped"));
+	op.send = (uintptr_t)in;
+	op.recv = (uintptr_t)(in + 1);
+	err = coll_submit(comm, &op);
+	CHECK(refused(me, err, -EINVAL,
+		      "allgather refused: input and result overlap, and it is not in place"));
+	op.opcode = COLLECTIVE_ALLREDUCE;
+	op.send = op.recv + 1;
+	err = coll_submit(comm, &op);
+	CHECK(refused(me, err, -EINVAL,
+		      "allreduce refused: memory is not aligned to its elements of 4 bytes"));
+	return coll_barrier(comm);
+}
+
+TEST(described)
+{
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_described, NULL));
+}
+
 TEST(memory)
 {
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_memory, NULL));

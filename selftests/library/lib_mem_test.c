@@ -233,6 +233,8 @@ TEST_F(lib_mem, limit)
 	ASSERT_NE(NULL, p);
 	EXPECT_EQ(0, coll_mem_registered(self->comm, p, 1));
 	EXPECT_EQ(-EDQUOT, coll_register(self->comm, p, large, 0));
+	EXPECT_NE(NULL, strstr(coll_error_detail(self->comm),
+			       "register refused: 1048576 bytes are to be pinned, of 65536 "));
 	EXPECT_EQ(0, pinned());
 	/* Parts of it do not exceed the limit. */
 	p[100] = 9;
@@ -240,6 +242,8 @@ TEST_F(lib_mem, limit)
 	EXPECT_EQ(9, p[2 * PAGE + 100]);
 	EXPECT_EQ(-EDQUOT, coll_allreduce(self->comm, COLL_IN_PLACE, p, large, COLL_UINT8,
 					  COLL_SUM));
+	EXPECT_NE(NULL, strstr(coll_error_detail(self->comm),
+			       "allreduce refused: 1048576 bytes are to be pinned, of 65536 "));
 	EXPECT_NE(NULL, strstr(coll_strerror(EDQUOT), "RLIMIT_MEMLOCK"));
 	small = coll_mem_alloc(self->comm, 65536);
 	EXPECT_EQ(1, coll_mem_registered(self->comm, small, 65536));
