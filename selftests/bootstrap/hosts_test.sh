@@ -94,6 +94,17 @@ left_within 60 "if collective-run is killed, so are the ranks"
 is "a time limit" 124 $?
 left_within 60 "ends all"
 
+mkdir "$work/bin"
+cat >"$work/bin/ssh" <<-END
+	#!/bin/bash
+	[[ " \$* " == *" -T "* ]] || echo "Pseudo-terminal will not be allocated because stdin is not a terminal." >&2
+	[[ " \$* " == *" -G "* ]] && { echo "hostname a"; exit; }
+	exec "$work/rsh" "\$@"
+END
+chmod +x "$work/bin/ssh"
+out=$(PATH="$work/bin:$PATH" timeout 30 collective-run -H a -- echo x 2>&1 </dev/null)
+is "ssh, which has no terminal, says nothing" x "$out"
+
 for wrong in 'a:x' 'a:0' ':2' '-oProxyCommand=x' ''; do
 	"${run[@]}" --hosts="$wrong" -- true 2>"$work/err"
 	is "--hosts '$wrong' is refused" 125 $?

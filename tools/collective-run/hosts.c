@@ -263,7 +263,8 @@ static int run_host(int index, void *arg)
 /* The name by which other hosts know the first one: that to which ssh would connect. */
 static void find_name(const char *host, char *name, size_t size)
 {
-	const char *const argv[] = { "ssh", "-G", host, NULL };
+	/* Without -T ssh complains of an input that is no terminal. */
+	const char *const argv[] = { "ssh", "-T", "-G", host, NULL };
 	char line[1024];
 	int pipes[2];
 	pid_t ssh;
