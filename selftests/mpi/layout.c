@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "layout.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 void die(const char *format, ...)
 {
@@ -114,6 +117,26 @@ static void place(struct area *area, int scattered, uint64_t *sequence)
 	}
 }
 
+char *memory_map(size_t size)
+{
+	const char *folder = getenv("MAPPED");
+	char path[200], *memory;
+	int fd;
+
+	if (!folder)
+		return NULL;
+	snprintf(path, sizeof(path), "%s/XXXXXX", folder);
+	fd = mkstemp(path);
+	if (fd < 0 || ftruncate(fd, size))
+		die("%s: %s", path, strerror(errno));
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		die("%s: mmap: %s", path, strerror(errno));
+	unlink(path);
+	close(fd);
+	return memory;
+}
+
 void area_make(struct area *area, MPI_Datatype basic, int derived, int blocks, const int *items,
 	       int scattered, uint64_t *sequence)
 {
@@ -140,7 +163,10 @@ void area_make(struct area *area, MPI_Datatype basic, int derived, int blocks, c
 	/* Alignment to 16 bytes, unless the buffer is shifted. */
 	low = low & ~15L;
 	area->size = high - low + shift + 64;
-	area->memory = malloc(area->size);
+	area->memory = getenv("MAPPED") && random_next(sequence, 2) ? memory_map(area->size) : NULL;
+	area->mapped = !!area->memory;
+	if (!area->mapped)
+		area->memory = malloc(area->size);
 	area->expected = malloc(area->size);
 	area->base = area->memory + shift - low;
 	for (i = 0; i < (int)area->size; i++)
@@ -153,7 +179,10 @@ void area_free(struct area *area)
 	layout_free(&area->layout);
 	free(area->counts);
 	free(area->displs);
-	free(area->memory);
+	if (area->mapped)
+		munmap(area->memory, area->size);
+	else
+		free(area->memory);
 	free(area->expected);
 }
 

@@ -37,6 +37,7 @@ void layout_free(struct layout *layout);
  * @counts: elements of each block
  * @displs: place of each block, in extents
  * @memory: the memory
+ * @mapped: it is a shared mapping of a file
  * @expected: the same memory in the end
  * @size: its size in bytes
  * @base: the address that MPI gets
@@ -47,13 +48,24 @@ struct area {
 	int *counts;
 	int *displs;
 	char *memory;
+	int mapped;
 	char *expected;
 	size_t size;
 	char *base;
 };
 
 /**
- * area_make - make a buffer
+ * memory_map - memory in a shared mapping of a file
+ * @size: size in bytes
+ *
+ * The file is in the folder MAPPED of the environment, where the kernel may be unable to pin it.
+ *
+ * Return: the memory, for munmap(); NULL: there is no such folder.
+ */
+char *memory_map(size_t size);
+
+/**
+ * area_make - make a buffer; with memory_map(), where that can be done, now and then
  * @area: filled in
  * @basic: basic type
  * @derived: 0: elements are basic

@@ -4,7 +4,8 @@
  *
  * An operation is a file of each rank, with its arguments and its input; it is complete when the
  * files of all ranks are there.  What the kernel refuses is refused here, too: addresses that are
- * not aligned, buffers that overlap, calls that do not match, more memory than may be locked.
+ * not aligned, buffers that overlap, calls that do not match, more memory than may be locked,
+ * buffers that cannot be accessed or pinned.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -230,14 +231,19 @@ static int input_blocks(const struct coll_request *request)
 	}
 }
 
+/* The counts of the result are also those of the input of a reduce_scatter here. */
+static int input_counts(const struct coll_request *request)
+{
+	return request->op.opcode == COLLECTIVE_REDUCE_SCATTER ? RECV_COUNTS : SEND_COUNTS;
+}
+
 static int write_input(struct coll_request *request)
 {
 	const struct collective_op *op = &request->op;
 	const size_t size = coll_type_size((enum coll_type)op->type);
 	const char *send = (char *)(uintptr_t)op->send;
 	const int blocks = input_blocks(request), me = request->comm->rank;
-	/* The counts of the result are also those of the input here. */
-	const int counts = op->opcode == COLLECTIVE_REDUCE_SCATTER ? RECV_COUNTS : SEND_COUNTS;
+	const int counts = input_counts(request);
 	struct header header = { .op = *op, .rank = me };
 	char path[PATH_SIZE], temporary[PATH_SIZE + 8];
 	size_t at = 0;
@@ -294,6 +300,66 @@ static size_t lockable(const struct coll_comm *comm)
 	return limit.rlim_cur / comm->size;
 }
 
+/* Number of elements of the result of this rank. */
+static size_t result_elements(const struct coll_request *request)
+{
+	const struct collective_op *op = &request->op;
+	const bool root = is_root(request);
+	size_t all = 0, at;
+	int i;
+
+	for (i = 0; i < request->comm->size; i++)
+		all += block(request, RECV_COUNTS, i, &at);
+	switch (op->opcode) {
+	case COLLECTIVE_BROADCAST:
+		return root ? 0 : op->count;
+	case COLLECTIVE_SCATTER:
+		return root && op->send == op->recv ? 0 : op->count;
+	case COLLECTIVE_REDUCE:
+		return root ? op->count : 0;
+	case COLLECTIVE_GATHER:
+		return root ? all : 0;
+	case COLLECTIVE_ALLGATHER:
+	case COLLECTIVE_ALLTOALL:
+		return all;
+	default:
+		return op->count;
+	}
+}
+
+/* Number of elements of the input of this rank. */
+static size_t input_elements(const struct coll_request *request)
+{
+	const int blocks = input_blocks(request);
+	size_t all = 0, at;
+	int i;
+
+	for (i = 0; blocks > 1 && i < blocks; i++)
+		all += block(request, input_counts(request), i, &at);
+	return blocks == 1 ? request->op.count : all;
+}
+
+/*
+ * Can the first byte be pinned?  Mappings of files in the folder MAPPED cannot; the kernel refuses
+ * an input only in those of a device.
+ */
+static bool can_pin(unsigned long long addr, const char *access)
+{
+	const char *folder = getenv("MAPPED");
+	unsigned long long from, to;
+	bool found = false;
+	char line[512];
+	FILE *file;
+
+	if (!folder)
+		return true;
+	file = fopen("/proc/self/maps", "r");
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%llx-%llx", &from, &to) == 2 && addr >= from && addr < to;
+	fclose(file);
+	return found && strstr(line, access) && !strstr(line, folder);
+}
+
 /* The bindings try a group out; its files would tell nothing that they do not find later. */
 int coll_allreduce(struct coll_comm *comm, const void *send, void *recv, size_t count,
 		   enum coll_type type, enum coll_op op)
@@ -325,6 +391,11 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 	err = read_layout(new);
 	if (err)
 		return err;
+	if ((result_elements(new) && !can_pin(op->recv, " rw")) ||
+	    (input_elements(new) && !can_pin(op->send, " r"))) {
+		free(new);
+		return fail(-EFAULT, "a buffer cannot be pinned");
+	}
 	name_request(new);
 	pinned += new->pinned;
 	*request = new;

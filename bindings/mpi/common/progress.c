@@ -70,12 +70,19 @@ static bool uses_ring(const struct cm_task *task)
 }
 
 /*
- * Is the submission to be tried again?  It was refused because of what is under way, or because
- * this rank is ahead of another.
+ * Is the submission to be tried again?  It was refused because of what is under way, because this
+ * rank is ahead of another, or because of memory of which the kernel now gets a copy.
  */
 static bool retries(struct cm_task *task, int err)
 {
-	if ((err != -EAGAIN && err != -EDQUOT) || task->group->failed)
+	if (task->group->failed)
+		return false;
+	if (err == -EFAULT) {
+		/* In the same pass, too. */
+		task->pass = 0;
+		return !cm_task_bounce(task);
+	}
+	if (err != -EAGAIN && err != -EDQUOT)
 		return false;
 	if (!task->retry_until)
 		task->retry_until = now_us() + RETRY_US;
@@ -165,6 +172,7 @@ static void submit_waiting(void)
 
 void cm_task_start(struct cm_task *task)
 {
+	const bool ringed = uses_ring(task);
 	int err = cm_task_pack(task);
 
 	task->state = CM_TASK_IDLE;
@@ -175,6 +183,9 @@ void cm_task_start(struct cm_task *task)
 	}
 	cm_queue_add(task);
 	submit_waiting();
+	/* The kernel may have refused it, and it is to be submitted again. */
+	if (ringed)
+		cm_progress();
 }
 
 /* Take completed operations that are not in the ring. */
@@ -214,17 +225,27 @@ static bool handle(const struct cm_completion *completion)
 	return true;
 }
 
-int cm_progress(void)
+/* Return: number of operations that completed, in the ring and, if @active, outside of it. */
+static int take_completed(bool active)
 {
 	struct cm_completion completions[2 * BATCH];
 	int i, n, done = 0;
 
 	n = cm_ring_reap(completions, BATCH);
-	n += take_active(completions + n);
+	if (active)
+		n += take_active(completions + n);
 	for (i = 0; i < n; i++)
 		done += handle(&completions[i]);
-	submit_waiting();
 	return done;
+}
+
+int cm_progress(void)
+{
+	int done = take_completed(true);
+
+	submit_waiting();
+	/* What the kernel has refused of these waits again, which cm_queue_waits() has to know. */
+	return done + take_completed(false);
 }
 
 /* ---- blocking ---- */

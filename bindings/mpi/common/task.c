@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/access.h"
 #include "common/datatype.h"
 #include "common/group.h"
 #include "common/reduction.h"
@@ -141,8 +142,41 @@ static int side_build(struct cm_side *side, const struct cm_buffer *buffer, int 
 	return side_stage(side);
 }
 
-/* Copy blocks between MPI's buffer and the packed copy; @only, @except: rank, or negative. */
-static int side_copy(const struct cm_side *side, bool pack, int only, int except)
+/* Address of a block in the memory or copy of a buffer that begins at @addr. */
+static char *block_in(const struct cm_side *side, char *addr, int block, size_t *bytes)
+{
+	if (side->counts) {
+		*bytes = side->counts[block] * side->unit;
+		return addr + side->displs[block] * side->unit;
+	}
+	*bytes = side->bytes / side->blocks;
+	return addr + block * *bytes;
+}
+
+/* Is a block among those that are copied?  @only, @except: rank, or negative. */
+static bool copies(int block, int only, int except)
+{
+	return block != except && (only < 0 || block == only);
+}
+
+/* Copy blocks between the program's memory and the copy that is as that. */
+static int side_copy_memory(const struct cm_side *side, bool pack, int only, int except)
+{
+	int i;
+
+	for (i = 0; i < side->blocks; i++) {
+		size_t bytes;
+		char *memory = block_in(side, side->memory, i, &bytes);
+		char *bounce = block_in(side, side->bounce, i, &bytes);
+
+		if (copies(i, only, except))
+			memcpy(pack ? bounce : memory, pack ? memory : bounce, bytes);
+	}
+	return 0;
+}
+
+/* Copy blocks between MPI's buffer and the packed copy. */
+static int side_copy_packed(const struct cm_side *side, bool pack, int only, int except)
 {
 	char *addr = side->buffer.addr, *stage = side->stage;
 	int i, err;
@@ -152,7 +186,7 @@ static int side_copy(const struct cm_side *side, bool pack, int only, int except
 		char *at = side->buffer.displs ?
 			   (char *)side->buffer.addr + block_displ(side, i) : addr;
 
-		if (count && i != except && (only < 0 || i == only)) {
+		if (count && copies(i, only, except)) {
 			err = pack ? cm_type_pack(at, count, side->buffer.type, stage) :
 				     cm_type_unpack(stage, at, count, side->buffer.type);
 			if (err)
@@ -164,11 +198,51 @@ static int side_copy(const struct cm_side *side, bool pack, int only, int except
 	return 0;
 }
 
+/* Copy blocks between the buffer of MPI and the copy on which the kernel works, if any. */
+static int side_copy(const struct cm_side *side, bool pack, int only, int except)
+{
+	if (side->stage)
+		return side_copy_packed(side, pack, only, except);
+	return side->bounce ? side_copy_memory(side, pack, only, except) : 0;
+}
+
+/*
+ * The kernel works on a copy, in which each block has the same place.  @write: it stores a result
+ * there.  Return: 0 or a negative errno.
+ */
+static int side_bounce(struct cm_side *side, bool write)
+{
+	int i, err;
+
+	for (i = 0; i < side->blocks; i++) {
+		size_t bytes;
+		char *addr = block_in(side, side->addr, i, &bytes);
+
+		err = cm_access_check(addr, bytes, write);
+		if (err)
+			return err;
+	}
+	side->bounce = malloc(side->bytes);
+	if (!side->bounce)
+		return -ENOMEM;
+	side->memory = side->addr;
+	side->addr = side->bounce;
+	return 0;
+}
+
+/* Does the kernel work on the program's memory? */
+static bool side_direct(const struct cm_side *side)
+{
+	return side->bytes && !side->stage && !side->bounce;
+}
+
 static void side_end(struct cm_side *side)
 {
 	free(side->stage);
+	free(side->bounce);
 	free(side->counts);
 	side->stage = NULL;
+	side->bounce = NULL;
 	side->counts = NULL;
 }
 
@@ -233,6 +307,15 @@ static bool elementwise(enum cm_function function)
 	       function == CM_EXSCAN;
 }
 
+/* A buffer that this rank does not use is the other one to the kernel: "in place". */
+static void set_addresses(struct cm_task *task)
+{
+	const struct cm_side *send = &task->send, *recv = &task->recv;
+
+	task->op.send = (uintptr_t)(send->blocks ? send->addr : recv->addr);
+	task->op.recv = (uintptr_t)(recv->blocks ? recv->addr : send->addr);
+}
+
 /* Describe both buffers of a call that is not a reduce_scatter. */
 static int build_sides(struct cm_task *task, const struct cm_call *call, size_t unit)
 {
@@ -258,9 +341,7 @@ static int build_sides(struct cm_task *task, const struct cm_call *call, size_t 
 		if (err)
 			return err;
 	}
-	/* A buffer that this rank does not use is the other one to the kernel: "in place". */
-	task->op.send = (uintptr_t)(send_blocks ? send->addr : recv->addr);
-	task->op.recv = (uintptr_t)(recv_blocks ? recv->addr : send->addr);
+	set_addresses(task);
 	return 0;
 }
 
@@ -311,8 +392,7 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 		   overlap(&task->send, &task->recv)) {
 		err = side_stage(&task->send);
 	}
-	task->op.send = (uintptr_t)task->send.addr;
-	task->op.recv = (uintptr_t)task->recv.addr;
+	set_addresses(task);
 	task->op.count = result.count * reduction->per_item;
 	return err;
 }
@@ -506,16 +586,19 @@ int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_
 	return err;
 }
 
-int cm_task_pack(struct cm_task *task)
+/* Copy the input that is in a buffer to where the kernel reads it. */
+static int pack_side(const struct cm_task *task, const struct cm_side *side)
 {
 	const int own = task->input == CM_INPUT_OWN ? task->group->rank : -1;
-	int err = 0;
 
-	if (task->send.stage)
-		err = side_copy(&task->send, true, -1, -1);
-	if (!err && task->recv.stage && task->input != CM_INPUT_NONE)
-		err = side_copy(&task->recv, true, own, -1);
-	return err;
+	if (side == &task->send)
+		return side_copy(side, true, -1, -1);
+	return task->input != CM_INPUT_NONE ? side_copy(side, true, own, -1) : 0;
+}
+
+int cm_task_pack(struct cm_task *task)
+{
+	return pack_side(task, &task->send) ?: pack_side(task, &task->recv);
 }
 
 int cm_task_unpack(struct cm_task *task)
@@ -527,9 +610,32 @@ int cm_task_unpack(struct cm_task *task)
 	if (task->too_long)
 		return -EMSGSIZE;
 	/* EXSCAN leaves the result of rank 0 as it is. */
-	if (!task->recv.stage || (task->function == CM_EXSCAN && !task->group->rank))
+	if (task->function == CM_EXSCAN && !task->group->rank)
 		return 0;
 	return side_copy(&task->recv, false, -1, own);
+}
+
+int cm_task_bounce(struct cm_task *task)
+{
+	/* In place, the result of a reduce_scatter is part of the input. */
+	const ptrdiff_t before = task->recv.addr - task->send.addr;
+	const bool is_part = task->move_from;
+	struct cm_side *side;
+	int err;
+
+	/* The kernel does not tell which buffer it is; it is that of the result more often. */
+	side = side_direct(&task->recv) && !is_part ? &task->recv : &task->send;
+	if (!side_direct(side))
+		return -EFAULT;
+	err = side_bounce(side, side == &task->recv || is_part);
+	if (err)
+		return err;
+	if (is_part) {
+		task->recv.addr = task->send.addr + before;
+		task->move_from = task->recv.addr;
+	}
+	set_addresses(task);
+	return pack_side(task, side);
 }
 
 void cm_task_keep_types(struct cm_task *task)

@@ -83,6 +83,8 @@ struct cm_call {
  * @addr: where the kernel finds the first block
  * @bytes: from there to the end of the last block
  * @stage: packed copy, on which the kernel works; NULL: it works on the program's memory
+ * @memory: the program's memory, if the kernel cannot pin that and works on @bounce; or NULL
+ * @bounce: copy of @memory, in which each block has the same place; or NULL
  * @counts: number of the kernel's elements of each block; NULL: all are equal
  * @displs: with @counts: distance of each block from @addr in the kernel's elements
  */
@@ -95,6 +97,8 @@ struct cm_side {
 	char *addr;
 	size_t bytes;
 	char *stage;
+	char *memory;
+	char *bounce;
 	__u64 *counts;
 	__u64 *displs;
 };
@@ -174,6 +178,18 @@ int cm_task_pack(struct cm_task *task);
 
 /** cm_task_unpack - copy the result to where MPI wants it; 0 or a negative errno */
 int cm_task_unpack(struct cm_task *task);
+
+/**
+ * cm_task_bounce - let the kernel work on a copy of memory that it could not pin (-EFAULT)
+ * @task: task that is packed and not submitted
+ *
+ * The kernel pins buffers for as long as an operation takes.  It refuses that for results in a
+ * shared mapping of a file on a disk, and for memory of devices, which the process can access.
+ *
+ * Return: 0: it is to be submitted again; or a negative errno: there is no other buffer, this
+ * process may not access it, or there is no memory for a copy.
+ */
+int cm_task_bounce(struct cm_task *task);
 
 /** cm_task_end - free what the task has allocated */
 void cm_task_end(struct cm_task *task);
