@@ -49,13 +49,18 @@ static struct communicator left;
 
 /* ---- MPICH ---- */
 
+struct mpich_functions mpich;
+
 static void load(void)
 {
 	static const char * const names[] = { "libmpich.so.12", "libmpi.so.12" };
+	void *library = NULL;
 	unsigned int i;
 
-	for (i = 0; i < 2 && !dlsym(RTLD_DEFAULT, "PMPI_Initialized"); i++)
-		dlopen(names[i], RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+	for (i = 0; i < 2 && !library; i++)
+		library = dlopen(names[i], RTLD_NOLOAD | RTLD_GLOBAL | RTLD_LAZY);
+#define LOAD(name)	mpich.name = dlsym(library ?: RTLD_NEXT, "PMPI_" #name);
+	REPLACED_TWICE(LOAD)
 }
 
 void library_load(void)
@@ -94,7 +99,7 @@ void poll_mpi(void)
 	MPI_Request request = never;
 	int done;
 
-	PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+	mpich.Test(&request, &done, MPI_STATUS_IGNORE);
 }
 
 /* ---- the ranks ---- */
@@ -255,7 +260,7 @@ static int finalize(MPI_Comm self, int key, void *attribute, void *extra)
 	pthread_mutex_unlock(&lock);
 	cm_progress_end();
 	PMPI_Grequest_complete(never);
-	PMPI_Wait(&never, MPI_STATUS_IGNORE);
+	mpich.Wait(&never, MPI_STATUS_IGNORE);
 	for (handle = take_spare(); handle != MPI_COMM_NULL; handle = take_spare())
 		PMPI_Comm_free(&handle);
 	PMPI_Comm_free(&own);
@@ -290,9 +295,9 @@ static bool started(void)
 {
 	int initialized;
 
+	library_load();
 	if (life != NOT_STARTED)
 		return life == RUNNING;
-	library_load();
 	/* MPI-4's sessions have no MPI_COMM_SELF, and no end that is known. */
 	PMPI_Initialized(&initialized);
 	if (!initialized)
@@ -382,7 +387,7 @@ struct communicator *communicator_find(MPI_Comm handle)
 	struct communicator *communicator;
 	int found;
 
-	if (handle == MPI_COMM_NULL || !started() ||
+	if (!started() || handle == MPI_COMM_NULL ||
 	    PMPI_Comm_get_attr(handle, keyval, &communicator, &found) != MPI_SUCCESS)
 		return NULL;
 	if (!found) {

@@ -41,24 +41,31 @@ static void no_form(MPI_Comm comm, enum cm_function function)
 		cm_count(function, CM_PERSISTENT, CM_UNSUPPORTED);
 }
 
-/* @C: end of the function's name; @TYPES: types of its counts; @IS_LARGE: 1 if they are large. */
-#define BLOCKING(NAME, name, Name, C, TYPES, IS_LARGE)						\
+/* MPICH's own function; one that is replaced twice by a pointer. */
+#define BY_NAME(name)		PMPI_##name
+#define BY_POINTER(name)	mpich.name
+
+/*
+ * @OWN: one of these; @C: end of the function's name; @TYPES: types of its counts; @IS_LARGE: 1 if
+ * they are large.
+ */
+#define BLOCKING(OWN, NAME, name, Name, C, TYPES, IS_LARGE)					\
 EXPORT int MPI_##Name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm)			\
 {												\
 	struct communicator *communicator = communicator_find(comm);				\
 	struct cm_call call;									\
 												\
 	if (!communicator)									\
-		return PMPI_##Name##C(CM_ARGS(NAME) comm);					\
+		return OWN(Name##C)(CM_ARGS(NAME) comm);					\
 	call = cm_call_##name(CM_ARGS(NAME) communicator->group.rank);				\
 	if (IS_LARGE)										\
 		cm_call_large(&call);								\
 	if (take_blocking(communicator, &call))							\
 		return blocking(communicator, &call);						\
-	return PMPI_##Name##C(CM_ARGS(NAME) comm);						\
+	return OWN(Name##C)(CM_ARGS(NAME) comm);						\
 }
 
-#define NONBLOCKING(NAME, name, Name, C, TYPES, IS_LARGE)					\
+#define NONBLOCKING(OWN, NAME, name, Name, C, TYPES, IS_LARGE)				\
 EXPORT int MPI_I##name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm,			\
 			  MPI_Request *request)							\
 {												\
@@ -67,22 +74,22 @@ EXPORT int MPI_I##name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm,			\
 	struct cm_call call;									\
 												\
 	if (!communicator)									\
-		return PMPI_I##name##C(CM_ARGS(NAME) comm, request);				\
+		return OWN(I##name##C)(CM_ARGS(NAME) comm, request);				\
 	call = cm_call_##name(CM_ARGS(NAME) communicator->group.rank);				\
 	if (IS_LARGE)										\
 		cm_call_large(&call);								\
 	if (take_nonblocking(communicator, &call, &key))					\
 		return nonblocking(communicator, &call, key, request);				\
-	return PMPI_I##name##C(CM_ARGS(NAME) comm, request);					\
+	return OWN(I##name##C)(CM_ARGS(NAME) comm, request);					\
 }
 
 /* MPICH starts no request but its own. */
-#define PERSISTENT(NAME, name, Name, C, TYPES, IS_LARGE)					\
+#define PERSISTENT(OWN, NAME, name, Name, C, TYPES, IS_LARGE)				\
 EXPORT int MPI_##Name##_init##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm, MPI_Info info,	\
 				MPI_Request *request)						\
 {												\
 	no_form(comm, CM_##NAME);								\
-	return PMPI_##Name##_init##C(CM_ARGS(NAME) comm, info, request);			\
+	return OWN(Name##_init##C)(CM_ARGS(NAME) comm, info, request);			\
 }
 
 #define FORMS(...)										\
@@ -91,8 +98,13 @@ EXPORT int MPI_##Name##_init##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm,
 	PERSISTENT(__VA_ARGS__)
 
 #define NOTHING
-#define WITH_INT(NAME, name, Name)	FORMS(NAME, name, Name, NOTHING, INT, 0)
-#define WITH_LARGE(NAME, name, Name)	FORMS(NAME, name, Name, _c, LARGE, 1)
+#define WITH_INT(NAME, name, Name)	FORMS(BY_NAME, NAME, name, Name, NOTHING, INT, 0)
+#define WITH_LARGE(NAME, name, Name)	FORMS(BY_NAME, NAME, name, Name, _c, LARGE, 1)
 
-CM_FUNCTIONS(WITH_INT)
+FORMS(BY_POINTER, BARRIER, barrier, Barrier, NOTHING, INT, 0)
+CM_COUNTED_FUNCTIONS(WITH_INT)
 CM_COUNTED_FUNCTIONS(WITH_LARGE)
+
+REPLACE_TWICE(Barrier)
+REPLACE_TWICE(Ibarrier)
+REPLACE_TWICE(Barrier_init)

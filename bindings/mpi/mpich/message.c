@@ -34,20 +34,25 @@ EXPORT int MPI_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	int err = MPI_SUCCESS, found = false;
 
+	library_load();
 	while (completion_looks_again(err, found))
 		err = PMPI_Iprobe(source, tag, comm, &found, status);
-	return err != MPI_SUCCESS || found ? err : PMPI_Probe(source, tag, comm, status);
+	return err != MPI_SUCCESS || found ? err : mpich.Probe(source, tag, comm, status);
 }
 
 EXPORT int MPI_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
 	int err = MPI_SUCCESS, found = false;
 
+	library_load();
 	while (completion_looks_again(err, found))
 		err = PMPI_Improbe(source, tag, comm, &found, message, status);
 	return err != MPI_SUCCESS || found ? err :
-	       PMPI_Mprobe(source, tag, comm, message, status);
+	       mpich.Mprobe(source, tag, comm, message, status);
 }
+
+REPLACE_TWICE(Probe)
+REPLACE_TWICE(Mprobe)
 
 /* @C: end of the function's name; @COUNT: type of its counts. */
 #define SEND(Name, Iname, C, COUNT)								\

@@ -14,6 +14,40 @@
 /* Functions that replace those of MPICH. */
 #define EXPORT	__attribute__((visibility("default")))
 
+#if MPICH_NUMVERSION < 40200000
+int MPI_Request_get_status_all(int count, MPI_Request requests[], int *flag,
+			       MPI_Status statuses[]);
+int MPI_Request_get_status_any(int count, MPI_Request requests[], int *index, int *flag,
+			       MPI_Status *status);
+int MPI_Request_get_status_some(int count, MPI_Request requests[], int *completed, int indices[],
+				MPI_Status statuses[]);
+#endif
+
+/*
+ * Functions that the module mpi_f08 calls by their names of the profiling interface: this library
+ * replaces them by both names.  MPICH before 4.2 does not have all.
+ */
+#define REPLACED_TWICE(X)							\
+	X(Wait) X(Waitany) X(Waitall) X(Waitsome)				\
+	X(Test) X(Testany) X(Testall) X(Testsome)				\
+	X(Request_get_status) X(Request_get_status_any) X(Request_get_status_all) \
+	X(Request_get_status_some)						\
+	X(Probe) X(Mprobe)							\
+	X(Barrier) X(Ibarrier) X(Barrier_init)
+
+#define MPICH_POINTER(name)	__typeof__(MPI_##name) *name;
+
+/* The same functions as MPICH has them; those that it does not have are NULL. */
+struct mpich_functions {
+	REPLACED_TWICE(MPICH_POINTER)
+};
+
+extern struct mpich_functions mpich;
+
+/* Replace a function, which is defined before, by its second name, too. */
+#define REPLACE_TWICE(name)	\
+	EXPORT __typeof__(MPI_##name) PMPI_##name __attribute__((alias("MPI_" #name)));
+
 /**
  * struct communicator - intracommunicator of at least two ranks
  * @references: of MPI's communicator, and of requests

@@ -139,11 +139,11 @@ EXPORT int MPI_Wait(MPI_Request *request, MPI_Status *status)
 	int err = MPI_SUCCESS, done = false;
 
 	if (!begin(&completion, true, 0, NULL))
-		return PMPI_Wait(request, status);
+		return mpich.Wait(request, status);
 	while (completion_looks_again(err, done))
-		err = PMPI_Test(request, &done, status);
+		err = mpich.Test(request, &done, status);
 	if (err == MPI_SUCCESS && !done)
-		err = PMPI_Wait(request, status);
+		err = mpich.Wait(request, status);
 	return end(&completion, err, 0, NULL, NULL);
 }
 
@@ -152,19 +152,8 @@ EXPORT int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 	struct completion completion;
 
 	if (!begin(&completion, false, 0, NULL))
-		return PMPI_Test(request, flag, status);
-	return end(&completion, PMPI_Test(request, flag, status), 0, NULL, NULL);
-}
-
-/* MPICH does not ask for progress here. */
-EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-	struct completion completion;
-
-	if (!begin(&completion, false, 0, NULL))
-		return PMPI_Request_get_status(request, flag, status);
-	cm_progress();
-	return end_without(&completion, PMPI_Request_get_status(request, flag, status));
+		return mpich.Test(request, flag, status);
+	return end(&completion, mpich.Test(request, flag, status), 0, NULL, NULL);
 }
 
 EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
@@ -173,11 +162,11 @@ EXPORT int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status
 	int err = MPI_SUCCESS, done = false;
 
 	if (!begin(&completion, true, 0, NULL))
-		return PMPI_Waitany(count, requests, index, status);
+		return mpich.Waitany(count, requests, index, status);
 	while (completion_looks_again(err, done))
-		err = PMPI_Testany(count, requests, index, &done, status);
+		err = mpich.Testany(count, requests, index, &done, status);
 	if (err == MPI_SUCCESS && !done)
-		err = PMPI_Waitany(count, requests, index, status);
+		err = mpich.Waitany(count, requests, index, status);
 	return end(&completion, err, 0, NULL, NULL);
 }
 
@@ -187,8 +176,8 @@ EXPORT int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag,
 	struct completion completion;
 
 	if (!begin(&completion, false, 0, NULL))
-		return PMPI_Testany(count, requests, index, flag, status);
-	return end(&completion, PMPI_Testany(count, requests, index, flag, status), 0, NULL, NULL);
+		return mpich.Testany(count, requests, index, flag, status);
+	return end(&completion, mpich.Testany(count, requests, index, flag, status), 0, NULL, NULL);
 }
 
 EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
@@ -197,11 +186,11 @@ EXPORT int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 	int err = MPI_SUCCESS, done = false;
 
 	if (!begin(&completion, true, count, requests))
-		return PMPI_Waitall(count, requests, statuses);
+		return mpich.Waitall(count, requests, statuses);
 	while (completion_looks_again(err, done))
-		err = PMPI_Testall(count, requests, &done, statuses);
+		err = mpich.Testall(count, requests, &done, statuses);
 	if (err == MPI_SUCCESS && !done)
-		err = PMPI_Waitall(count, requests, statuses);
+		err = mpich.Waitall(count, requests, statuses);
 	return end(&completion, err, count, NULL, statuses);
 }
 
@@ -211,8 +200,8 @@ EXPORT int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status 
 	int err;
 
 	if (!begin(&completion, false, count, requests))
-		return PMPI_Testall(count, requests, flag, statuses);
-	err = PMPI_Testall(count, requests, flag, statuses);
+		return mpich.Testall(count, requests, flag, statuses);
+	err = mpich.Testall(count, requests, flag, statuses);
 	if (err == MPI_SUCCESS && !*flag)
 		return end_without(&completion, err);
 	return end(&completion, err, count, NULL, statuses);
@@ -225,12 +214,12 @@ EXPORT int MPI_Waitsome(int count, MPI_Request requests[], int *completed, int i
 	int err = MPI_SUCCESS;
 
 	if (!begin(&completion, true, count, requests))
-		return PMPI_Waitsome(count, requests, completed, indices, statuses);
+		return mpich.Waitsome(count, requests, completed, indices, statuses);
 	*completed = 0;
 	while (completion_looks_again(err, *completed))
-		err = PMPI_Testsome(count, requests, completed, indices, statuses);
+		err = mpich.Testsome(count, requests, completed, indices, statuses);
 	if (err == MPI_SUCCESS && !*completed)
-		err = PMPI_Waitsome(count, requests, completed, indices, statuses);
+		err = mpich.Waitsome(count, requests, completed, indices, statuses);
 	return end(&completion, err, *completed, indices, statuses);
 }
 
@@ -241,7 +230,84 @@ EXPORT int MPI_Testsome(int count, MPI_Request requests[], int *completed, int i
 	int err;
 
 	if (!begin(&completion, false, count, requests))
-		return PMPI_Testsome(count, requests, completed, indices, statuses);
-	err = PMPI_Testsome(count, requests, completed, indices, statuses);
+		return mpich.Testsome(count, requests, completed, indices, statuses);
+	err = mpich.Testsome(count, requests, completed, indices, statuses);
 	return end(&completion, err, *completed, indices, statuses);
 }
+
+/* ---- looks that complete nothing ---- */
+
+/* MPICH does not ask for progress here.  Return: are there requests of this library? */
+static bool look_begin(struct completion *completion)
+{
+	if (!begin(completion, false, 0, NULL))
+		return false;
+	cm_progress();
+	return true;
+}
+
+EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	struct completion completion;
+
+	if (!look_begin(&completion))
+		return mpich.Request_get_status(request, flag, status);
+	return end_without(&completion, mpich.Request_get_status(request, flag, status));
+}
+
+EXPORT int MPI_Request_get_status_any(int count, MPI_Request requests[], int *index, int *flag,
+				      MPI_Status *status)
+{
+	struct completion completion;
+
+	library_load();
+	if (!mpich.Request_get_status_any)
+		return MPI_ERR_UNSUPPORTED_OPERATION;
+	if (!look_begin(&completion))
+		return mpich.Request_get_status_any(count, requests, index, flag, status);
+	return end_without(&completion,
+			   mpich.Request_get_status_any(count, requests, index, flag, status));
+}
+
+EXPORT int MPI_Request_get_status_all(int count, MPI_Request requests[], int *flag,
+				      MPI_Status statuses[])
+{
+	struct completion completion;
+
+	library_load();
+	if (!mpich.Request_get_status_all)
+		return MPI_ERR_UNSUPPORTED_OPERATION;
+	if (!look_begin(&completion))
+		return mpich.Request_get_status_all(count, requests, flag, statuses);
+	return end_without(&completion,
+			   mpich.Request_get_status_all(count, requests, flag, statuses));
+}
+
+EXPORT int MPI_Request_get_status_some(int count, MPI_Request requests[], int *completed,
+				       int indices[], MPI_Status statuses[])
+{
+	struct completion completion;
+
+	library_load();
+	if (!mpich.Request_get_status_some)
+		return MPI_ERR_UNSUPPORTED_OPERATION;
+	if (!look_begin(&completion))
+		return mpich.Request_get_status_some(count, requests, completed, indices,
+						       statuses);
+	return end_without(&completion,
+			   mpich.Request_get_status_some(count, requests, completed, indices,
+							 statuses));
+}
+
+REPLACE_TWICE(Wait)
+REPLACE_TWICE(Waitany)
+REPLACE_TWICE(Waitall)
+REPLACE_TWICE(Waitsome)
+REPLACE_TWICE(Test)
+REPLACE_TWICE(Testany)
+REPLACE_TWICE(Testall)
+REPLACE_TWICE(Testsome)
+REPLACE_TWICE(Request_get_status)
+REPLACE_TWICE(Request_get_status_any)
+REPLACE_TWICE(Request_get_status_all)
+REPLACE_TWICE(Request_get_status_some)
