@@ -482,6 +482,78 @@ static void message_after_many(void)
 	}
 }
 
+/* Wait for all ranks in a function that is left to MPI, or that makes a group. */
+static void meet_by(int way, MPI_Comm ring, MPI_Comm unused)
+{
+	int value = rank, others[RANKS_MAX], counts[RANKS_MAX], displs[RANKS_MAX];
+	int same[RANKS_MAX] = { 0 }, pair[2] = { 1, rank }, i;
+	MPI_Datatype types[RANKS_MAX];
+	MPI_Comm comm;
+
+	for (i = 0; i < RANKS_MAX; i++) {
+		types[i] = MPI_INT;
+		counts[i] = 1;
+		displs[i] = i * sizeof(int);
+	}
+	switch (way) {
+	case 0:
+		MPI_Allreduce(MPI_IN_PLACE, pair, 1, MPI_2INT, MPI_MINLOC, MPI_COMM_WORLD);
+		check("place", way, pair[1], 0);
+		break;
+	case 1:
+		MPI_Alltoallw(&value, counts, same, types, others, counts, displs, types,
+			      MPI_COMM_WORLD);
+		check("rank", way, others[size - 1], size - 1);
+		break;
+	case 2:
+		MPI_Neighbor_allgather(&value, 1, MPI_INT, others, 1, MPI_INT, ring);
+		check("neighbour", way, others[1], (rank + 1) % size);
+		break;
+	case 3:
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		MPI_Comm_free(&comm);
+		break;
+	case 4:
+		MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
+		MPI_Comm_free(&comm);
+		break;
+	case 5:
+		MPI_Allreduce(&rank, &value, 1, MPI_INT, MPI_SUM, unused);
+		check("first sum", way, value, size * (size - 1) / 2);
+		break;
+	default:
+		MPI_Sendrecv_replace(&value, 1, MPI_INT, (rank + 1) % size, way,
+				     (rank + size - 1) % size, way, MPI_COMM_WORLD,
+				     MPI_STATUS_IGNORE);
+		check("neighbour", way, value, (rank + size - 1) % size);
+	}
+}
+
+/* Rank 0 is there before the collectives are complete, others are not. */
+static void meet_after_many(void)
+{
+	MPI_Request collectives[MANY];
+	int way, i, sums[MANY];
+	MPI_Comm ring, unused;
+
+	MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &(int){ 1 }, 0, &ring);
+	MPI_Comm_dup(MPI_COMM_WORLD, &unused);
+	for (way = 0; way < 7; way++) {
+		for (i = 0; i < MANY; i++)
+			MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD,
+				       &collectives[i]);
+		if (!rank)
+			meet_by(way, ring, unused);
+		MPI_Waitall(MANY, collectives, MPI_STATUSES_IGNORE);
+		if (rank)
+			meet_by(way, ring, unused);
+		for (i = 0; i < MANY; i++)
+			check("sum of many", i, sums[i], size * (size - 1) / 2);
+	}
+	MPI_Comm_free(&unused);
+	MPI_Comm_free(&ring);
+}
+
 /* ---- threads ---- */
 
 static void *messages(void *argument)
@@ -576,6 +648,7 @@ int main(int argc, char **argv)
 	windows();
 	requests();
 	message_after_many();
+	meet_after_many();
 	if (provided == MPI_THREAD_MULTIPLE)
 		threads();
 	/* Reading and writing files may be interrupted, which is not of interest here. */

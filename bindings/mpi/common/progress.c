@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,14 +32,23 @@
 #define SLEEP_MIN_US	20
 /* Looks between two looks at the clock. */
 #define LOOKS		32
+/* Time in microseconds between two looks of a thread that starts tasks. */
+#define STARTER_US	100
 
-/* @lock protects @active: tasks that are submitted, but not in the ring. */
+/*
+ * @lock protects @active, tasks that are submitted, but not in the ring, and @complete, tasks of
+ * which a starter has found that they are complete.
+ */
 static struct {
 	pthread_mutex_t lock;
 	struct cm_list active;
+	struct cm_list complete;
 	void (*poll)(void);
 	bool any_thread;
 } progress = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* This thread is one of struct cm_starter, and may call nothing of MPI. */
+static __thread bool is_starter;
 
 static unsigned long long now_us(void)
 {
@@ -66,7 +76,8 @@ void cm_progress_end(void)
 
 static bool uses_ring(const struct cm_task *task)
 {
-	return cm_ring_ready() && !(task->complete ? progress.any_thread : cm_settings.wait_ms);
+	return cm_ring_ready() && !is_starter &&
+	       !(task->complete ? progress.any_thread : cm_settings.wait_ms);
 }
 
 /*
@@ -122,13 +133,42 @@ static void finish(struct cm_task *task)
 
 /* ---- nonblocking ---- */
 
+static void complete_now(struct cm_task *task)
+{
+	finish(task);
+	task->state = CM_TASK_COMPLETE;
+	task->complete(task);
+}
+
 /* A nonblocking operation has a result. */
 static void complete(struct cm_task *task, int result)
 {
 	task->result = result;
-	finish(task);
-	task->state = CM_TASK_COMPLETE;
-	task->complete(task);
+	if (!is_starter) {
+		complete_now(task);
+		return;
+	}
+	pthread_mutex_lock(&progress.lock);
+	cm_list_add(&progress.complete, task);
+	pthread_mutex_unlock(&progress.lock);
+}
+
+/* Finish the tasks that starters have found complete.  Return: their number. */
+static int complete_found(void)
+{
+	struct cm_task *task;
+	int n = 0;
+
+	while (!is_starter && __atomic_load_n(&progress.complete.first, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&progress.lock);
+		task = progress.complete.first ? cm_list_take(&progress.complete) : NULL;
+		pthread_mutex_unlock(&progress.lock);
+		if (!task)
+			break;
+		complete_now(task);
+		n++;
+	}
+	return n;
 }
 
 /* A nonblocking operation is no longer under way.  Return: false: it is to be submitted again. */
@@ -241,11 +281,47 @@ static int take_completed(bool active)
 
 int cm_progress(void)
 {
-	int done = take_completed(true);
+	int done = complete_found() + take_completed(true);
 
 	submit_waiting();
 	/* What the kernel has refused of these waits again, which cm_queue_waits() has to know. */
 	return done + take_completed(false);
+}
+
+/* ---- while MPI asks for no progress ---- */
+
+static void *start_waiting(void *argument)
+{
+	struct cm_starter *starter = argument;
+
+	is_starter = true;
+	while (!starter->ends)
+		if (!cm_progress())
+			usleep(STARTER_US);
+	return NULL;
+}
+
+void cm_starter_begin(struct cm_starter *starter)
+{
+	sigset_t all, before;
+
+	*starter = (struct cm_starter){ .runs = false };
+	if (!cm_queue_waits())
+		return;
+	/* Signals are for the threads of the program. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	starter->runs = !pthread_create(&starter->thread, NULL, start_waiting, starter);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void cm_starter_end(struct cm_starter *starter)
+{
+	if (!starter->runs)
+		return;
+	starter->ends = true;
+	pthread_join(starter->thread, NULL);
+	cm_progress();
 }
 
 /* ---- blocking ---- */

@@ -7,6 +7,8 @@
 #ifndef CM_PROGRESS_H
 #define CM_PROGRESS_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "common/task.h"
@@ -73,6 +75,31 @@ struct cm_pace {
  * Context: completion of an operation in the ring ends the sleep.
  */
 void cm_pace_sleep(struct cm_pace *pace);
+
+/**
+ * struct cm_starter - thread that starts waiting tasks while MPI asks for no progress
+ * @thread: the thread
+ * @runs: there is one
+ * @ends: it is to end
+ */
+struct cm_starter {
+	pthread_t thread;
+	bool runs;
+	atomic_bool ends;
+};
+
+/**
+ * cm_starter_begin - have a thread for tasks that wait, if there are any
+ * @starter: filled in
+ *
+ * A function of MPI follows that may wait for what other ranks do when these tasks are complete.
+ * The thread calls nothing of MPI: tasks that it finds complete are finished by later calls of
+ * cm_progress().
+ */
+void cm_starter_begin(struct cm_starter *starter);
+
+/** cm_starter_end - end this thread, and finish the tasks that it has found complete */
+void cm_starter_end(struct cm_starter *starter);
 
 /**
  * cm_progress - look for completions, and submit tasks that wait

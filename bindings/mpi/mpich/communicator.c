@@ -137,10 +137,17 @@ bool communicator_blocking(struct communicator *communicator, const struct cm_ca
 		.min = peers_min,
 		.gather = peers_gather,
 	};
+	struct cm_starter starter;
+	bool up;
 
-	if (communicator->group.state < CM_GROUP_UP)
-		peers.local = local_processes();
-	return cm_group_blocking(&communicator->group, &peers, call);
+	if (communicator->group.state >= CM_GROUP_UP)
+		return cm_group_blocking(&communicator->group, &peers, call);
+	peers.local = local_processes();
+	/* The ranks meet by MPICH's own functions. */
+	cm_starter_begin(&starter);
+	up = cm_group_blocking(&communicator->group, &peers, call);
+	cm_starter_end(&starter);
+	return up;
 }
 
 /* MPICH finds strings only of codes whose class was added, too. */
@@ -214,7 +221,7 @@ static MPI_Comm make_successor(const struct communicator *communicator)
 		return MPI_COMM_NULL;
 	successor = take_spare();
 	if (successor == MPI_COMM_NULL &&
-	    PMPI_Comm_split(own, 0, 0, &successor) != MPI_SUCCESS)
+	    mpich.Comm_split(own, 0, 0, &successor) != MPI_SUCCESS)
 		return MPI_COMM_NULL;
 	PMPI_Comm_get_errhandler(communicator->handle, &errhandler);
 	PMPI_Comm_set_errhandler(successor, errhandler);
@@ -279,7 +286,7 @@ static bool begin(void)
 	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) ||
 	    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &self_keyval, NULL) ||
 	    PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, NULL) ||
-	    PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &own) ||
+	    mpich.Comm_split(MPI_COMM_SELF, 0, 0, &own) ||
 	    PMPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN) ||
 	    PMPI_Grequest_start(no_query, no_free, no_cancel, NULL, &never))
 		return false;

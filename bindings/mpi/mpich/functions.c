@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The functions of MPI: each becomes an operation of the kernel, or is left to MPICH. */
 #include "common/call.h"
+#include "common/progress.h"
 #include "mpich.h"
 
 /* ---- the forms ---- */
@@ -53,16 +54,21 @@ static void no_form(MPI_Comm comm, enum cm_function function)
 EXPORT int MPI_##Name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm)			\
 {												\
 	struct communicator *communicator = communicator_find(comm);				\
+	struct cm_starter starter;								\
 	struct cm_call call;									\
+	int err;										\
 												\
-	if (!communicator)									\
-		return OWN(Name##C)(CM_ARGS(NAME) comm);					\
-	call = cm_call_##name(CM_ARGS(NAME) communicator->group.rank);				\
-	if (IS_LARGE)										\
-		cm_call_large(&call);								\
-	if (take_blocking(communicator, &call))							\
-		return blocking(communicator, &call);						\
-	return OWN(Name##C)(CM_ARGS(NAME) comm);						\
+	if (communicator) {									\
+		call = cm_call_##name(CM_ARGS(NAME) communicator->group.rank);			\
+		if (IS_LARGE)									\
+			cm_call_large(&call);							\
+		if (take_blocking(communicator, &call))						\
+			return blocking(communicator, &call);					\
+	}											\
+	cm_starter_begin(&starter);								\
+	err = OWN(Name##C)(CM_ARGS(NAME) comm);							\
+	cm_starter_end(&starter);								\
+	return err;										\
 }
 
 #define NONBLOCKING(OWN, NAME, name, Name, C, TYPES, IS_LARGE)				\

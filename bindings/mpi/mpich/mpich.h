@@ -24,8 +24,8 @@ int MPI_Request_get_status_some(int count, MPI_Request requests[], int *complete
 #endif
 
 /*
- * Functions that the module mpi_f08 calls by their names of the profiling interface: this library
- * replaces them by both names.  MPICH before 4.2 does not have all.
+ * Functions that this library replaces by both names, because the module mpi_f08 calls most of them
+ * by that of the profiling interface.  MPICH before 4.2 does not have all.
  */
 #define REPLACED_TWICE(X)							\
 	X(Wait) X(Waitany) X(Waitall) X(Waitsome)				\
@@ -33,7 +33,19 @@ int MPI_Request_get_status_some(int count, MPI_Request requests[], int *complete
 	X(Request_get_status) X(Request_get_status_any) X(Request_get_status_all) \
 	X(Request_get_status_some)						\
 	X(Probe) X(Mprobe)							\
-	X(Barrier) X(Ibarrier) X(Barrier_init)
+	X(Barrier) X(Ibarrier) X(Barrier_init)					\
+	X(Alltoallw) X(Alltoallw_c)						\
+	X(Neighbor_allgather) X(Neighbor_allgather_c)				\
+	X(Neighbor_allgatherv) X(Neighbor_allgatherv_c)				\
+	X(Neighbor_alltoall) X(Neighbor_alltoall_c)				\
+	X(Neighbor_alltoallv) X(Neighbor_alltoallv_c)				\
+	X(Neighbor_alltoallw) X(Neighbor_alltoallw_c)				\
+	X(Sendrecv_replace) X(Sendrecv_replace_c)				\
+	X(Comm_dup) X(Comm_dup_with_info) X(Comm_create) X(Comm_create_group)	\
+	X(Comm_split) X(Comm_split_type) X(Comm_disconnect)			\
+	X(Intercomm_create) X(Intercomm_merge)					\
+	X(Cart_create) X(Graph_create)						\
+	X(Dist_graph_create) X(Dist_graph_create_adjacent)
 
 #define MPICH_POINTER(name)	__typeof__(MPI_##name) *name;
 
