@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What only the library for MPICH has: functions of large counts, which are taken, and persistent
- * ones, which are left; types of large counts, and others whose elements lie as they are packed.
+ * ones, which are left; types of large counts, and others whose elements lie as they are packed;
+ * functions that MPICH has from 4.2 on.
  *
  * As a program, or as a plug-in that is opened by plugin.c.
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -142,6 +144,43 @@ static void persistent(void)
 	MPI_Request_free(&request);
 }
 
+/* Looks at several requests advance them. */
+static void looks(void)
+{
+	int (*all)(int count, MPI_Request *requests, int *flag, MPI_Status *statuses);
+	int (*some)(int count, MPI_Request *requests, int *completed, int *indices,
+		    MPI_Status *statuses);
+	int (*any)(int count, MPI_Request *requests, int *which, int *flag, MPI_Status *status);
+	int sums[2], indices[2], done = 0, completed = 0, which, length, err;
+	char version[MPI_MAX_LIBRARY_VERSION_STRING];
+	MPI_Request requests[2];
+	int i;
+
+	all = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_all");
+	some = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_some");
+	any = dlsym(RTLD_DEFAULT, "MPI_Request_get_status_any");
+	if (!all || !some || !any)
+		die("the library does not look at several requests");
+	for (i = 0; i < 2; i++)
+		MPI_Iallreduce(&rank, &sums[i], 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &requests[i]);
+	err = all(2, requests, &done, MPI_STATUSES_IGNORE);
+	while (err == MPI_SUCCESS && !done)
+		err = all(2, requests, &done, MPI_STATUSES_IGNORE);
+	if (err == MPI_SUCCESS) {
+		some(2, requests, &completed, indices, MPI_STATUSES_IGNORE);
+		check("completed", 0, completed, 2);
+		any(2, requests, &which, &done, MPI_STATUS_IGNORE);
+		check("any", 0, done, 1);
+	} else {
+		MPI_Get_library_version(version, &length);
+		if (!strstr(version, "4.0") && !strstr(version, "4.1"))
+			die("error %d of a look, by %s", err, version);
+	}
+	MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+	for (i = 0; i < 2; i++)
+		check("sum", i, sums[i], size * (size - 1) / 2);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -156,6 +195,7 @@ int main(int argc, char **argv)
 	types();
 	signatures();
 	persistent();
+	looks();
 	if (!rank)
 		printf("large counts are right\n");
 	MPI_Finalize();
