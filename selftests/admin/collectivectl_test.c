@@ -419,6 +419,11 @@ TEST_F(two_ranks, timeline)
 	ASSERT_EQ(0, late_barriers(self->fd));
 	EXPECT_EQ(0, run("collectivectl record show %s --format chrome | jq -e '%s'", self->name,
 			 SLICES "all(.name | startswith(\"barrier #\"))"));
+	/* The name of the host is in the records, and may have any bytes. */
+	EXPECT_EQ(0, run("unshare -u sh -c '%s' | jq -r '.records[0].host' | tr -d '\\n'",
+			 "printf \"e\\\"\\\\377l\\\\001\" >/proc/sys/kernel/hostname &&"
+			 "collectivectl -j record"));
+	EXPECT_STREQ("e\"?l?", output);
 	EXPECT_EQ(0, run("collectivectl -j record show %s 0 >/tmp/0.json", self->name));
 	EXPECT_EQ(0, run("collectivectl -j record show %s 1 | jq '%s' >/tmp/1.json", self->name,
 			 ".records |= map(.[\"realtime-ns\"] += 3.6e12 | .host = \"far\")"));

@@ -76,6 +76,12 @@ static inline uint64_t ctl_clock_ns(clockid_t clock)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
+/*
+ * Replaces what a terminal would not print by '?', in place: names of hosts and interfaces may have
+ * any bytes, and so may a file, whereas JSON is UTF-8.  Return: @text.
+ */
+char *text_printable(char *text);
+
 /* Texts: valid until the next 15 calls of these functions. */
 const char *text_bytes(uint64_t bytes);
 const char *text_duration(uint64_t ns);

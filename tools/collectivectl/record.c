@@ -71,7 +71,7 @@ char *entry_text(const char *text)
 
 	if (!copy)
 		err(CTL_FAILED, "memory");
-	return copy;
+	return text_printable(copy);
 }
 
 struct entry *entries_add(struct entries *entries)

@@ -60,6 +60,8 @@ int entry_by_rank(const struct entry *a, const struct entry *b);
 int entry_by_operation(const struct entry *a, const struct entry *b);
 
 struct entry *entries_add(struct entries *entries);
+
+/* Return: a copy, as of text_printable(). */
 char *entry_text(const char *text);
 
 /* Adds the records that `collectivectl -j record` has saved; ends if they cannot be read. */

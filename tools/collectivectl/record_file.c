@@ -19,17 +19,11 @@ static struct json_object *value_of(struct json_object *row, const char *name)
 	return value;
 }
 
-/* The text of a file of another host; what a terminal would not print becomes '?'. */
 static char *text_of(struct json_object *row, const char *name)
 {
 	struct json_object *value = value_of(row, name);
-	char *text = entry_text(value ? json_object_get_string(value) : "");
-	char *at;
 
-	for (at = text; *at; at++)
-		if (*at < ' ' || *at > '~')
-			*at = '?';
-	return text;
+	return entry_text(value ? json_object_get_string(value) : "");
 }
 
 static uint64_t number_of(struct json_object *row, const char *name, uint64_t otherwise)

@@ -81,7 +81,12 @@ void table_row(struct table *table)
 
 void table_text(struct table *table, size_t column, const char *text)
 {
-	if (table->at[column] >= 0 && scols_line_set_data(table->line, table->at[column], text))
+	char *copy;
+
+	if (table->at[column] < 0 || !text)
+		return;
+	copy = text_printable(must(strdup(text)));
+	if (scols_line_refer_data(table->line, table->at[column], copy))
 		err(CTL_FAILED, "memory");
 }
 

@@ -19,6 +19,16 @@
 #define INSTANCE_TO(_name)	((unsigned int)((_name) >> 40 & 1023))
 #define KEY_MAX			((1ULL << 40) - 1)
 
+char *text_printable(char *text)
+{
+	char *at;
+
+	for (at = text; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	return text;
+}
+
 static char *text_next(void)
 {
 	static char texts[TEXTS][SIZE];
