@@ -420,8 +420,8 @@ TEST_F(two_ranks, timeline)
 	EXPECT_EQ(0, run("collectivectl record show %s --format chrome | jq -e '%s'", self->name,
 			 SLICES "all(.name | startswith(\"barrier #\"))"));
 	/* The name of the host is in the records, and may have any bytes. */
-	EXPECT_EQ(0, run("unshare -u sh -c '%s' | jq -r '.records[0].host' | tr -d '\\n'",
-			 "printf \"e\\\"\\\\377l\\\\001\" >/proc/sys/kernel/hostname &&"
+	EXPECT_EQ(0, run("unshare -u sh -c '%s; %s' | jq -r '.records[0].host' | tr -d '\\n'",
+			 "printf \"e\\\"\\\\377l\\\\001\" >/proc/sys/kernel/hostname",
 			 "collectivectl -j record"));
 	EXPECT_STREQ("e\"?l?", output);
 	EXPECT_EQ(0, run("collectivectl -j record show %s 0 >/tmp/0.json", self->name));
