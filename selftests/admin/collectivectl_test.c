@@ -451,6 +451,8 @@ TEST_F(two_ranks, timeline)
 	EXPECT_STREQ("collectivectl: /dev/null: no JSON\n", output);
 	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));
 	EXPECT_EQ(2, run("collectivectl --format xml record show 2>&1"));
+	EXPECT_EQ(2, run("collectivectl --format chrome group show 2>&1"));
+	EXPECT_TRUE(printed("group is not shown in the format chrome"));
 }
 
 /* On a terminal only, unless the user wants it otherwise. */

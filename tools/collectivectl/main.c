@@ -184,6 +184,8 @@ static int run(int argc, char **argv)
 		word = &words[i];
 		if (!abbreviates(argv[0], word->name))
 			continue;
+		if (ctl.format == FORMAT_CHROME && word->verbs != record_verbs)
+			ctl_usage("%s is not shown in the format chrome", word->name);
 		if (word->run && !word->offline)
 			open_admin();
 		status = word->run ? word->run(argc - 1, argv + 1) :
