@@ -408,6 +408,21 @@ TEST_F(two_ranks, times)
 	EXPECT_TRUE(metric("waited_seconds_total.*rank=\"0\".*peer=\"1\"} " TENTHS));
 }
 
+/* What is no file of records, and formats that there are not. */
+TEST(records_refused)
+{
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	EXPECT_EQ(2, run("collectivectl record merge /tmp/none.json 2>&1"));
+	EXPECT_STREQ("collectivectl: /tmp/none.json: No such file or directory\n", output);
+	EXPECT_EQ(2, run("collectivectl record merge /dev/null 2>&1"));
+	EXPECT_STREQ("collectivectl: /dev/null: no JSON\n", output);
+	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));
+	EXPECT_EQ(2, run("collectivectl --format xml record show 2>&1"));
+	EXPECT_EQ(2, run("collectivectl --format chrome group show 2>&1"));
+	EXPECT_TRUE(printed("group is not shown in the format chrome"));
+}
+
 #define SLICES	"[.traceEvents[] | select(.ph == \"X\")] | length == 4 and "
 
 /* Records as a timeline, and of two hosts, one of which has a clock that is wrong by an hour. */
@@ -445,14 +460,6 @@ TEST_F(two_ranks, timeline)
 			 "/tmp/0.json >/tmp/2.json"));
 	EXPECT_EQ(2, run("collectivectl record merge /tmp/2.json 2>&1"));
 	EXPECT_TRUE(printed("later than the year"));
-	EXPECT_EQ(2, run("collectivectl record merge /tmp/none.json 2>&1"));
-	EXPECT_STREQ("collectivectl: /tmp/none.json: No such file or directory\n", output);
-	EXPECT_EQ(2, run("collectivectl record merge /dev/null 2>&1"));
-	EXPECT_STREQ("collectivectl: /dev/null: no JSON\n", output);
-	EXPECT_EQ(2, run("collectivectl record merge 2>&1"));
-	EXPECT_EQ(2, run("collectivectl --format xml record show 2>&1"));
-	EXPECT_EQ(2, run("collectivectl --format chrome group show 2>&1"));
-	EXPECT_TRUE(printed("group is not shown in the format chrome"));
 }
 
 /* On a terminal only, unless the user wants it otherwise. */
