@@ -68,11 +68,10 @@ static inline int ask_once(const char *group, struct seen *seen)
 	return ask_for(group, COLL_ADMIN_QUERY_MS, seen);
 }
 
-/* Asks later than a second after the query before. */
-static inline int ask_once_again(const char *group, struct seen *seen)
+/* A query within a second of the one before has that one's answers. */
+static inline void next_query(void)
 {
 	sleep_ms(COLL_ADMIN_QUERY_MS + 50);
-	return ask_once(group, seen);
 }
 
 /*
@@ -86,14 +85,15 @@ static inline int ask(const char *group, unsigned int ranks, struct seen *seen)
 
 	for (i = 1; i < QUERIES && err == 1 && seen->answered < ranks; i++) {
 		printf("# %u ranks of %u have answered\n", seen->answered, seen->n);
-		err = ask_once_again(group, seen);
+		next_query();
+		err = ask_once(group, seen);
 	}
 	return err;
 }
 
 static inline int ask_again(const char *group, unsigned int ranks, struct seen *seen)
 {
-	sleep_ms(COLL_ADMIN_QUERY_MS + 50);
+	next_query();
 	return ask(group, ranks, seen);
 }
 
