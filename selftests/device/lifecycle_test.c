@@ -364,12 +364,10 @@ static int cpus_write(const struct rank *r, const char *text)
 
 static int rank_cpus(struct rank *r)
 {
-	char path[160], text[64];
+	char text[64];
 	float a[20000] = { 0 };
 	int i;
 
-	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/cpus",
-		 r->group->name, r->rank);
 	for (i = 0; i < 20; i++) {
 		CHECK_EQ(0, cpus_write(r, i & 1 ? "0" : "0-0\n"));
 		CHECK_EQ(0, member_allreduce(r->fd, a, a, 20000, COLLECTIVE_FLOAT32,
@@ -377,7 +375,7 @@ static int rank_cpus(struct rank *r)
 	}
 	CHECK_EQ(-EINVAL, cpus_write(r, "100000"));
 	CHECK_EQ(-EINVAL, cpus_write(r, "x"));
-	CHECK_EQ(0, file_get(path, text, sizeof(text)));
+	CHECK_EQ(0, member_get(r->group->name, r->rank, "cpus", text, sizeof(text)));
 	CHECK_EQ(0, strcmp(text, "0,0\n"));
 	/* The mode of the file is not enough: the writer needs the capability. */
 	CHECK_EQ(0, seteuid(65534));

@@ -104,11 +104,10 @@ static int reduce(const int *fd, __u32 *value, unsigned int count)
 /* Is there no link by a transport? */
 static bool no_links(const char *name, unsigned int rank, const char *transport)
 {
-	char text[512], path[128];
+	char text[512], file[32];
 
-	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/links/%s",
-		 name, rank, transport);
-	return !file_get(path, text, sizeof(text)) && text[0] <= '\n';
+	snprintf(file, sizeof(file), "links/%s", transport);
+	return !member_get(name, rank, file, text, sizeof(text)) && text[0] <= '\n';
 }
 
 TEST_F_TIMEOUT(crowd, stands, 400)

@@ -24,15 +24,6 @@
 /* Larger than what is sent eagerly. */
 #define COUNT	40000
 
-static int transport_text(const char *name, unsigned int rank, char *text, size_t size)
-{
-	char path[256];
-
-	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/transport",
-		 name, rank);
-	return file_get(path, text, size);
-}
-
 TEST_F(open_device, values)
 {
 	static const char * const names[] = {
@@ -57,7 +48,7 @@ TEST_F(open_device, values)
 			continue;
 		}
 		EXPECT_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
-		EXPECT_EQ(0, transport_text(self->name, 0, text, sizeof(text)));
+		EXPECT_EQ(0, member_get(self->name, 0, "transport", text, sizeof(text)));
 		EXPECT_EQ(0, strcmp(names[i], text)) TH_LOG("%u: %s", i, text);
 		/* Nothing is connected. */
 		EXPECT_EQ(0, links_get(self->name, 0, &links));

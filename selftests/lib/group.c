@@ -647,6 +647,15 @@ int file_set(const char *path, const char *text)
 	return err;
 }
 
+/* Read a member's sysfs file.  Return: 0 or a negative errno. */
+int member_get(const char *name, unsigned int rank, const char *file, char *text, size_t size)
+{
+	char path[256];
+
+	member_path(path, sizeof(path), name, rank, file);
+	return file_get(path, text, size);
+}
+
 /* Write to a member's sysfs file, as an administrator does. Return: 0 or a negative errno. */
 int member_set(const char *name, unsigned int rank, const char *file, const char *text)
 {
@@ -675,11 +684,10 @@ static unsigned int list_bits(const char *list)
 /* Ranks that a file of a member lists; 0 if a file before it could not be read. */
 static unsigned int links_read(const char *name, unsigned int rank, const char *file, int *err)
 {
-	char path[256], text[4096];
+	char text[4096];
 
-	member_path(path, sizeof(path), name, rank, file);
 	if (!*err)
-		*err = file_get(path, text, sizeof(text));
+		*err = member_get(name, rank, file, text, sizeof(text));
 	return *err ? 0 : list_bits(text);
 }
 
@@ -710,11 +718,9 @@ int links_check_all(const char *name, unsigned int rank, unsigned int local, uns
 
 int links_check(const char *name, unsigned int rank, unsigned int local)
 {
-	char path[256], choice[16] = "";
-	int err;
+	char choice[16] = "";
+	int err = member_get(name, rank, "transport", choice, sizeof(choice));
 
-	member_path(path, sizeof(path), name, rank, "transport");
-	err = file_get(path, choice, sizeof(choice));
 	if (err == -ENOENT || err == -ENODEV)
 		return 0;
 	CHECK_EQ(0, err);

@@ -206,6 +206,7 @@ long long member_value(const char *name, unsigned int rank, const char *file);
 long long member_memory(const char *name, unsigned int rank);
 int file_get(const char *path, char *text, size_t size);
 int file_set(const char *path, const char *text);
+int member_get(const char *name, unsigned int rank, const char *file, char *text, size_t size);
 int member_set(const char *name, unsigned int rank, const char *file, const char *text);
 void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value);
 bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
