@@ -48,13 +48,16 @@ void bootstrap_enable_keepalive(int fd)
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-/* A name such as "program-0123abcd", which no other group has. */
-static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
+/*
+ * A name such as "program-0123abcd", which no other group has.  Every user sees it, so it says
+ * nothing of the group's id, which admits to a group without a secret.
+ */
+static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u32 number)
 {
 	char *at;
 
-	snprintf(name, COLLECTIVE_NAME_MAX + 1, "%.20s-%08x",
-		 program_invocation_short_name, (__u32)id);
+	snprintf(name, COLLECTIVE_NAME_MAX + 1, "%.20s-%08x", program_invocation_short_name,
+		 number);
 	for (at = name; *at; at++)
 		if (!coll_config_name_has(*at))
 			*at = '-';
@@ -63,10 +66,16 @@ static void choose_name(char name[COLLECTIVE_NAME_MAX + 1], __u64 id)
 int bootstrap_choose_id(struct coll_settings *settings,
 			struct coll_detail *detail)
 {
-	if (getrandom(&settings->id, sizeof(settings->id), 0) != sizeof(settings->id))
+	struct {
+		__u64 id;
+		__u32 name;
+	} __attribute__((packed)) random;
+
+	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return coll_fail(detail, -EAGAIN, "no random numbers");
+	settings->id = random.id;
 	if (!settings->name[0])
-		choose_name(settings->name, settings->id);
+		choose_name(settings->name, random.name);
 	return 0;
 }
 

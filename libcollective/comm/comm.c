@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Communicators: allocation, CONNECT, and the functions that query them. */
 #include <errno.h>
+#include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #include "error/failure_text.h"
 #include "shrink/shrink.h"
 
-/* A child's name ends with a point and these many digits of its id. */
+/* A child's name ends with a point and these many digits, a digest of its id. */
 #define NUMBER_LENGTH	16
 #define STEM_MAX	(COLLECTIVE_NAME_MAX - NUMBER_LENGTH - 1)
 
@@ -60,13 +61,28 @@ struct coll_comm *coll_comm_new(const struct coll_settings *settings)
 	return comm;
 }
 
+/*
+ * Number in a child's name, which every user sees.  The ids of the child and its parent, which admit
+ * to groups without a secret, do not follow from it.
+ */
+static __u64 name_number(__u64 id)
+{
+	struct sha256_ctx ctx;
+	__u64 number;
+
+	sha256_init(&ctx);
+	sha256_update(&ctx, sizeof(id), (const uint8_t *)&id);
+	sha256_digest(&ctx, sizeof(number), (uint8_t *)&number);
+	return number;
+}
+
 struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_settings *settings)
 {
 	size_t stem = parent->name_stem ?: strnlen(parent->settings.name, STEM_MAX);
 	struct coll_comm *child;
 
 	snprintf(settings->name, sizeof(settings->name), "%.*s.%016llx", (int)stem,
-		 parent->settings.name, (unsigned long long)settings->id);
+		 parent->settings.name, (unsigned long long)name_number(settings->id));
 	settings->rejoin_fd = -1;
 	child = coll_comm_new(settings);
 	if (!child)

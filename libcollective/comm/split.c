@@ -158,7 +158,7 @@ static __u64 mix(__u64 x)
 
 /*
  * Equal on all ranks of the child; differs from any other id, except for a collision of one in
- * 2^64.  The child's name ends with it and is thus unique as well.
+ * 2^64.  The child's name ends with a digest of it and is thus unique as well.
  */
 static __u64 child_id(const struct split *split)
 {
