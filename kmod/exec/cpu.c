@@ -8,76 +8,126 @@
  * A lane works in small portions if lanes of another process run on its CPU
  * (coll_cpu_exclusive()).
  */
+#include <linux/hashtable.h>
 #include <linux/percpu.h>
+#include <linux/slab.h>
 #include <linux/spinlock.h>
 
 #include "exec/cpu.h"
 #include "exec/runner.h"
 
 /**
- * struct cpu_users - the runners of a CPU
- * @users: struct coll_cpu_user; protected by cpus_lock
- * @processes: number of processes that they belong to, see count_processes(); written under
- *	cpus_lock [a]
+ * struct coll_cpu_process - how many runners a process has on each CPU
+ * @node: in @processes, by @mm
+ * @mm: memory of the process; compared only
+ * @users: members of the process; protected by cpus_lock
+ * @runners: by CPU; protected by cpus_lock
  */
-struct cpu_users {
-	struct hlist_head users;
-	u32 processes;
+struct coll_cpu_process {
+	struct hlist_node node;
+	const struct mm_struct *mm;
+	u32 users;
+	u32 runners[];
 };
 
-static DEFINE_PER_CPU(struct cpu_users, cpu_users);
+/* Processes that have runners on the CPU; written under cpus_lock, read by any thread. */
+static DEFINE_PER_CPU(u32, cpu_processes);
+static DEFINE_HASHTABLE(processes, 8);
 static DEFINE_SPINLOCK(cpus_lock);
 
-/* 3 stands for three or more. */
-static u32 count_processes(const struct cpu_users *on)
+static struct coll_cpu_process *process_find(const struct mm_struct *mm)
 {
-	const struct mm_struct *first = NULL, *second = NULL;
-	const struct coll_cpu_user *user;
+	struct coll_cpu_process *process;
 
-	hlist_for_each_entry(user, &on->users, node) {
-		if (!first || user->owner == first)
-			first = user->owner;
-		else if (!second || user->owner == second)
-			second = user->owner;
-		else
-			return 3;
-	}
-	return !!first + !!second;
+	lockdep_assert_held(&cpus_lock);
+	hash_for_each_possible(processes, process, node, (uintptr_t)mm)
+		if (process->mm == mm)
+			return process;
+	return NULL;
 }
 
-static void update_processes(struct cpu_users *on)
+/**
+ * coll_cpu_process_get() - the counts of a process, for one more member
+ * @mm: memory of the process
+ *
+ * Context: process; may sleep.
+ * Return: the counts, or NULL without memory.
+ */
+struct coll_cpu_process *coll_cpu_process_get(const struct mm_struct *mm)
 {
-	WRITE_ONCE(on->processes, count_processes(on));
+	struct coll_cpu_process *process, *fresh;
+
+	fresh = kvzalloc(struct_size(fresh, runners, nr_cpu_ids), GFP_KERNEL_ACCOUNT);
+	if (!fresh)
+		return NULL;
+	spin_lock(&cpus_lock);
+	process = process_find(mm);
+	if (!process) {
+		process = fresh;
+		process->mm = mm;
+		hash_add(processes, &process->node, (uintptr_t)mm);
+		fresh = NULL;
+	}
+	process->users++;
+	spin_unlock(&cpus_lock);
+	kvfree(fresh);
+	return process;
+}
+
+/**
+ * coll_cpu_process_put() - undo coll_cpu_process_get()
+ * @process: the counts; the runners of the member have left
+ *
+ * Context: process; may sleep.
+ */
+void coll_cpu_process_put(struct coll_cpu_process *process)
+{
+	bool last;
+
+	spin_lock(&cpus_lock);
+	last = !--process->users;
+	if (last)
+		hash_del(&process->node);
+	spin_unlock(&cpus_lock);
+	if (last)
+		kvfree(process);
+}
+
+static void count_process(int cpu, int change)
+{
+	u32 *count = per_cpu_ptr(&cpu_processes, cpu);
+
+	WRITE_ONCE(*count, *count + change);
 }
 
 static void add_user(struct coll_cpu_user *user, int cpu)
 {
-	struct cpu_users *on = per_cpu_ptr(&cpu_users, cpu);
-
-	hlist_add_head(&user->node, &on->users);
-	update_processes(on);
+	if (!user->process->runners[cpu]++)
+		count_process(cpu, 1);
 	WRITE_ONCE(user->runner->cpu, cpu);
 }
 
 static void remove_user(struct coll_cpu_user *user)
 {
-	hlist_del(&user->node);
-	update_processes(per_cpu_ptr(&cpu_users, user->runner->cpu));
+	int cpu = user->runner->cpu;
+
+	if (!--user->process->runners[cpu])
+		count_process(cpu, -1);
 }
 
 /**
  * coll_cpu_enter() - count a runner among those of its CPU
  * @user: entry for the runner
  * @runner: the runner; its CPU has been online
- * @owner: memory of its process
+ * @process: counts of its process
  *
  * Context: process.
  */
 void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
-		    const struct mm_struct *owner)
+		    struct coll_cpu_process *process)
 {
 	user->runner = runner;
-	user->owner = owner;
+	user->process = process;
 	spin_lock(&cpus_lock);
 	add_user(user, runner->cpu);
 	spin_unlock(&cpus_lock);
@@ -116,11 +166,11 @@ void coll_cpu_move(struct coll_cpu_user *user, int cpu)
  * @user: entry of one of the runners
  *
  * Context: any.
- * Return: 1, 2, or 3 for more; a runner of another process may be added at any time.
+ * Return: 1 or more; a runner of another process may be added at any time.
  */
 u32 coll_cpu_processes(const struct coll_cpu_user *user)
 {
-	return READ_ONCE(per_cpu_ptr(&cpu_users, READ_ONCE(user->runner->cpu))->processes);
+	return READ_ONCE(*per_cpu_ptr(&cpu_processes, READ_ONCE(user->runner->cpu)));
 }
 
 /**

@@ -3,25 +3,25 @@
 #define COLL_CPU_H
 
 #include <linux/cpumask.h>
-#include <linux/list.h>
 
+struct coll_cpu_process;
 struct coll_runner;
 struct mm_struct;
 
 /**
  * struct coll_cpu_user - a runner among those of its CPU
- * @node: entry in the list of the CPU; protected by a lock of cpu.c
  * @runner: the runner; cpu.c changes its @cpu [c]
- * @owner: memory of the process that the runner belongs to; compared only [c]
+ * @process: the process that the runner belongs to [c]
  */
 struct coll_cpu_user {
-	struct hlist_node node;
 	struct coll_runner *runner;
-	const struct mm_struct *owner;
+	struct coll_cpu_process *process;
 };
 
+struct coll_cpu_process *coll_cpu_process_get(const struct mm_struct *mm);
+void coll_cpu_process_put(struct coll_cpu_process *process);
 void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
-		    const struct mm_struct *owner);
+		    struct coll_cpu_process *process);
 void coll_cpu_leave(struct coll_cpu_user *user);
 void coll_cpu_move(struct coll_cpu_user *user, int cpu);
 u32 coll_cpu_processes(const struct coll_cpu_user *user);

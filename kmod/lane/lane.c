@@ -513,7 +513,7 @@ void coll_lane_setup(struct coll_lane *lane, u32 index)
 {
 	lane->engine.impl = coll_fpu_reductions();
 	coll_runner_init(&lane->runner, lane_run, lane_cpu(lane->id, index));
-	coll_cpu_enter(&lane->cpu_user, &lane->runner, lane->owner);
+	coll_cpu_enter(&lane->cpu_user, &lane->runner, lane->process);
 	INIT_LIST_HEAD(&lane->conns);
 	INIT_LIST_HEAD(&lane->done_parts);
 	init_llist_head(&lane->submitted);

@@ -41,7 +41,7 @@ struct coll_lane_ops {
  * @id: of the member [c]
  * @fail: of the member [c]
  * @net: of the member [c]
- * @owner: memory of the process that joined; only compared [c]
+ * @process: counts of the process that joined [c]
  * @memcg: memory cgroup of the process that joined; charged whatever thread runs the lane [c]
  * @ops: of the operations [c]
  * @engine: its engine [L]
@@ -79,7 +79,7 @@ struct coll_lane {
 	const struct coll_ident *id;
 	struct coll_fail *fail;
 	struct coll_net *net;
-	const struct mm_struct *owner;
+	struct coll_cpu_process *process;
 	struct mem_cgroup *memcg;
 	const struct coll_lane_ops *ops;
 	struct coll_engine engine;

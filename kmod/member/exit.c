@@ -33,7 +33,9 @@
  * @memcg: of the process; the notifier is charged to it
  * @pid: of the process, because a child may share its memory for a while (vfork)
  * @users: members that refer to it; protected by @watches_mutex
- * @members: those of them that are told of the end; protected by @watches_mutex
+ * @mutex: protects @members; held while all of them are told, which other processes do not wait
+ *	for
+ * @members: those of its users that are told of the end
  * @work: tells @members that the process is about to end
  * @register_work: registers @notifier
  * @err: result of @register_work; negative errno or 0
@@ -48,6 +50,7 @@ struct coll_exit_watch {
 	struct mem_cgroup *memcg;
 	pid_t pid;
 	u32 users;
+	struct mutex mutex;
 	struct list_head members;
 	struct work_struct work;
 	struct work_struct register_work;
@@ -97,12 +100,12 @@ static void watch_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 	struct coll_exit_watch *watch = container_of(notifier, struct coll_exit_watch, notifier);
 	struct coll_member *member;
 
-	mutex_lock(&watches_mutex);
+	mutex_lock(&watch->mutex);
 	list_for_each_entry(member, &watch->members, owner.exit_node) {
 		WRITE_ONCE(member->owner.mm_released, true);
 		coll_exit_report(member);
 	}
-	mutex_unlock(&watches_mutex);
+	mutex_unlock(&watch->mutex);
 }
 
 static const struct mmu_notifier_ops watch_notifier_ops = {
@@ -114,10 +117,10 @@ static void watch_report(struct work_struct *work)
 	struct coll_exit_watch *watch = container_of(work, struct coll_exit_watch, work);
 	struct coll_member *member;
 
-	mutex_lock(&watches_mutex);
+	mutex_lock(&watch->mutex);
 	list_for_each_entry(member, &watch->members, owner.exit_node)
 		coll_exit_report(member);
-	mutex_unlock(&watches_mutex);
+	mutex_unlock(&watch->mutex);
 }
 
 static struct coll_exit_watch *watch_find(const struct mm_struct *mm, pid_t pid)
@@ -167,6 +170,7 @@ static struct coll_exit_watch *watch_new(const struct coll_member *member)
 	watch->mm = member->owner.mm;
 	watch->memcg = member->owner.memcg;
 	watch->pid = member->owner.pid;
+	mutex_init(&watch->mutex);
 	INIT_LIST_HEAD(&watch->members);
 	INIT_WORK(&watch->work, watch_report);
 	if (!watch_begin(watch))
@@ -238,9 +242,11 @@ int coll_exit_watch_begin(struct coll_member *member)
  */
 void coll_exit_trace(struct coll_member *member)
 {
-	mutex_lock(&watches_mutex);
-	list_add(&member->owner.exit_node, &member->owner.exit_watch->members);
-	mutex_unlock(&watches_mutex);
+	struct coll_exit_watch *watch = member->owner.exit_watch;
+
+	mutex_lock(&watch->mutex);
+	list_add(&member->owner.exit_node, &watch->members);
+	mutex_unlock(&watch->mutex);
 }
 
 /**
@@ -254,8 +260,10 @@ void coll_exit_watch_end(struct coll_member *member)
 	struct coll_exit_watch *watch = member->owner.exit_watch;
 	bool last;
 
-	mutex_lock(&watches_mutex);
+	mutex_lock(&watch->mutex);
 	list_del(&member->owner.exit_node);
+	mutex_unlock(&watch->mutex);
+	mutex_lock(&watches_mutex);
 	last = !--watch->users;
 	if (last) {
 		raw_spin_lock_irq(&watches_lock);

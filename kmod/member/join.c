@@ -85,7 +85,7 @@ static void join_lane(struct coll_member *member, u32 index)
 	lane->id = &member->id;
 	lane->fail = &member->fail;
 	lane->net = &member->net;
-	lane->owner = member->owner.mm;
+	lane->process = member->process;
 	lane->memcg = member->owner.memcg;
 	lane->ops = &coll_request_lane_ops;
 	lane->times = member->requests.times;
@@ -96,9 +96,14 @@ static int join_lanes(struct coll_member *member)
 {
 	u32 i;
 
-	member->lanes = kvcalloc(member->id.nlanes, sizeof(*member->lanes), GFP_KERNEL_ACCOUNT);
-	if (!member->lanes)
+	member->process = coll_cpu_process_get(member->owner.mm);
+	if (!member->process)
 		return -ENOMEM;
+	member->lanes = kvcalloc(member->id.nlanes, sizeof(*member->lanes), GFP_KERNEL_ACCOUNT);
+	if (!member->lanes) {
+		coll_cpu_process_put(member->process);
+		return -ENOMEM;
+	}
 	for (i = 0; i < member->id.nlanes; i++)
 		join_lane(member, i);
 	member->control.runner.cpu = member->lanes[0].runner.cpu;
@@ -116,6 +121,8 @@ void coll_member_free_lanes(struct coll_member *member)
 
 	for (i = 0; i < member->id.nlanes; i++)
 		coll_lane_cleanup(&member->lanes[i]);
+	coll_cpu_process_put(member->process);
+	member->process = NULL;
 	kvfree(member->lanes);
 	member->lanes = NULL;
 	member->requests.lanes = NULL;

@@ -27,6 +27,7 @@
 #include "net/net.h"
 #include "op/requests.h"
 
+struct coll_cpu_process;
 struct coll_group;
 struct coll_lane;
 
@@ -42,6 +43,7 @@ struct coll_lane;
  * @fail: state and failure; holds the member's spinlock
  * @net: connections to the other ranks
  * @control: the control runner
+ * @process: counts of the lanes of its process [c]
  * @lanes: engines and their data connections; @id.nlanes of them [c]
  * @requests: operations
  * @registry: registered buffers
@@ -65,6 +67,7 @@ struct coll_member {
 	struct coll_fail fail;
 	struct coll_net net;
 	struct coll_member_control control;
+	struct coll_cpu_process *process;
 	struct coll_lane *lanes;
 	struct coll_requests requests;
 	struct coll_registry registry;

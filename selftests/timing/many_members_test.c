@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A process with many members: the time of each JOIN does not grow with their number, that of the
+ * process's end grows in proportion, and another user's JOIN beside it does not wait.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/as_user.h"
+#include "lib/group.h"
+#include "kselftest_harness.h"
+#include "lib/local_only.h"
+#include "lib/open_device.h"
+
+#define MEMBERS		300
+#define SAMPLE		40
+
+/* Most of what doubles if the number of members does: below 4, which it is if each walks over all. */
+#define LINEAR		3
+#define NOISE_MS	100
+
+/* Most ms of a JOIN of another user while a process ends. */
+#define BESIDE_MS	300
+
+/**
+ * struct crowd_times - what a process with many members has measured; us
+ * @first: of the first JOINs
+ * @last: of the last ones
+ */
+struct crowd_times {
+	unsigned long long first, last;
+};
+
+static int join_alone(void)
+{
+	struct collective_join join;
+	char name[33];
+	__u64 id;
+	int fd = member_open();
+
+	CHECK(fd >= 0);
+	group_unique(name, sizeof(name), &id);
+	join_valid(&join, name, id);
+	join.nranks = 1;
+	join.lanes = COLLECTIVE_LANES_MAX;
+	join.transport = COLLECTIVE_TRANSPORT_LOCAL;
+	CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+	return fd;
+}
+
+static unsigned long long join_times(unsigned int n)
+{
+	unsigned long long from = now_us();
+
+	while (n--)
+		if (join_alone() < 0)
+			_exit(1);
+	return now_us() - from;
+}
+
+/* All lanes are on one CPU, as in the default of a process that is bound to it. */
+static void crowd_run(unsigned int n, int pipe)
+{
+	const struct rlimit files = { 4 * MEMBERS, 4 * MEMBERS };
+	struct crowd_times times;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) || setrlimit(RLIMIT_NOFILE, &files))
+		_exit(1);
+	times.first = join_times(SAMPLE);
+	join_times(n - 2 * SAMPLE);
+	times.last = join_times(SAMPLE);
+	if (write(pipe, &times, sizeof(times)) != sizeof(times))
+		_exit(1);
+	pause();
+}
+
+static int join_as_user(const void *arg)
+{
+	unsigned long long from = now_us(), *most = *(unsigned long long * const *)arg;
+	int fd = join_alone();
+
+	CHECK(fd >= 0);
+	from = now_us() - from;
+	if (from > *most)
+		*most = from;
+	close(fd);
+	return 0;
+}
+
+/* Return: us from the signal to the end of the process; or 0. */
+static unsigned long long crowd_end(pid_t pid, unsigned long long *beside)
+{
+	unsigned long long from = now_us();
+	int status;
+
+	kill(pid, SIGKILL);
+	while (!waitpid(pid, &status, WNOHANG))
+		if (as_other_user(join_as_user, &beside))
+			return 0;
+	return now_us() - from;
+}
+
+/* Return: us of the end of a process with @n members; or 0. */
+static unsigned long long crowd_measure(unsigned int n, struct crowd_times *times,
+					unsigned long long *beside)
+{
+	unsigned long long end;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe(fds))
+		return 0;
+	pid = fork();
+	if (!pid)
+		crowd_run(n, fds[1]);
+	close(fds[1]);
+	if (read(fds[0], times, sizeof(*times)) != sizeof(*times))
+		return 0;
+	close(fds[0]);
+	end = crowd_end(pid, beside);
+	printf("# %u members: %u JOINs in %llu us at first, %llu us at last; end in %llu ms\n", n,
+	       SAMPLE, times->first, times->last, end / 1000);
+	return end;
+}
+
+FIXTURE(crowd) {
+	unsigned long long *beside;
+};
+
+FIXTURE_SETUP(crowd)
+{
+	self->beside = mmap(NULL, sizeof(*self->beside), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->beside);
+}
+
+FIXTURE_TEARDOWN(crowd)
+{
+	munmap(self->beside, sizeof(*self->beside));
+}
+
+TEST_F_TIMEOUT(crowd, many_members, 100)
+{
+	unsigned long long *beside = self->beside, end[2];
+	struct crowd_times times[2];
+
+	end[0] = crowd_measure(MEMBERS, &times[0], beside);
+	ASSERT_NE(0, end[0]);
+	end[1] = crowd_measure(2 * MEMBERS, &times[1], beside);
+	ASSERT_NE(0, end[1]);
+	printf("# another user's JOIN while a process ends: at most %llu us\n", *beside);
+	EXPECT_LE(times[1].last, LINEAR * times[1].first + NOISE_MS * 1000);
+	EXPECT_LE(end[1], LINEAR * end[0] + NOISE_MS * 1000);
+	EXPECT_LE(*beside, BESIDE_MS * 1000);
+}
+
+TEST_HARNESS_MAIN
