@@ -9,6 +9,9 @@
 /* Bytes of a group name with its padding, as in a HELLO. */
 #define COLL_GROUP_NAME_SIZE	40
 
+/* Bytes of the name of a group's folders: its own, and the number of a user. */
+#define COLL_FOLDER_NAME_SIZE	(COLL_GROUP_NAME_SIZE + 12)
+
 /**
  * struct coll_ident - what a rank is in its group; const after JOIN, unless marked
  * @rank: of this member

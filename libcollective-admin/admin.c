@@ -6,11 +6,14 @@
  * here.
  */
 #include <errno.h>
+#include <limits.h>
 #include <linux/genetlink.h>
 #include <linux/netlink.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <netlink/errno.h>
 
@@ -104,6 +107,64 @@ const char *coll_admin_error(const struct coll_admin *admin)
 	return admin->error;
 }
 
+/* Number of the attribute of a group's owner. */
+static int owner_attr(int cmd)
+{
+	switch (cmd) {
+	case COLLECTIVE_CMD_MEMBER_GET:
+		return COLLECTIVE_A_MEMBER_OWNER;
+	case COLLECTIVE_CMD_LANE_GET:
+	case COLLECTIVE_CMD_LANE_SET:
+		return COLLECTIVE_A_LANE_OWNER;
+	case COLLECTIVE_CMD_LINK_GET:
+		return COLLECTIVE_A_LINK_OWNER;
+	case COLLECTIVE_CMD_REQUEST_GET:
+	case COLLECTIVE_CMD_REQUEST_CANCEL:
+		return COLLECTIVE_A_REQUEST_OWNER;
+	case COLLECTIVE_CMD_BUFFER_GET:
+		return COLLECTIVE_A_BUFFER_OWNER;
+	case COLLECTIVE_CMD_RECORD_GET:
+		return COLLECTIVE_A_RECORD_OWNER;
+	case COLLECTIVE_CMD_TIME_GET:
+	case COLLECTIVE_CMD_WAIT_GET:
+		return COLLECTIVE_A_TIME_OWNER;
+	case COLLECTIVE_CMD_QUERY:
+	case COLLECTIVE_CMD_ANSWER_GET:
+		return COLLECTIVE_A_ANSWER_OWNER;
+	case COLLECTIVE_CMD_EVENT:
+		return COLLECTIVE_A_EVENT_OWNER;
+	}
+	return COLLECTIVE_A_GROUP_OWNER;
+}
+
+/* NAME or NAME@UID.  Return: the length of NAME; *@has_owner: true if @owner is set. */
+static size_t parse_group(const char *group, bool *has_owner, unsigned int *owner)
+{
+	const char *at = strchr(group, '@');
+	unsigned long uid;
+	char *end;
+
+	*has_owner = at && at[1] >= '0' && at[1] <= '9';
+	if (!*has_owner)
+		return strlen(group);
+	uid = strtoul(at + 1, &end, 10);
+	*has_owner = !*end && uid < UINT_MAX;
+	*owner = uid;
+	return *has_owner ? (size_t)(at - group) : strlen(group);
+}
+
+static int put_group(struct nl_msg *msg, int cmd, const char *group)
+{
+	char name[COLL_ADMIN_GROUP_SIZE];
+	unsigned int owner = 0;
+	bool has_owner;
+	size_t length = parse_group(group, &has_owner, &owner);
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, group);
+	return nla_put_string(msg, COLLECTIVE_A_GROUP_GROUP, name) ||
+	       (has_owner && nla_put_u32(msg, owner_attr(cmd), owner));
+}
+
 /* A message that begins with the name of a group, if that is not NULL.  Return: NULL: no memory. */
 struct nl_msg *admin_message(const struct coll_admin *admin, int cmd, int flags, const char *group)
 {
@@ -112,8 +173,7 @@ struct nl_msg *admin_message(const struct coll_admin *admin, int cmd, int flags,
 	if (!msg)
 		return NULL;
 	if (!genlmsg_put(msg, NL_AUTO_PORT, NL_AUTO_SEQ, admin->family, 0, flags, cmd,
-			 COLLECTIVE_FAMILY_VERSION) ||
-	    (group && nla_put_string(msg, COLLECTIVE_A_GROUP_GROUP, group))) {
+			 COLLECTIVE_FAMILY_VERSION) || (group && put_group(msg, cmd, group))) {
 		nlmsg_free(msg);
 		return NULL;
 	}
@@ -121,16 +181,34 @@ struct nl_msg *admin_message(const struct coll_admin *admin, int cmd, int flags,
 }
 
 /*
- * The attributes of a message, by number; number 0 is the first one, for attr_u32s().  Those that
- * this library does not know are left out.
+ * Two users may have a group of the same name.  The name of another user's group, without which
+ * the caller could not ask for it, therefore says whose it is.
  */
-int admin_parse(struct nl_msg *msg, struct nlattr **attrs)
+static void name_owner(int cmd, struct nlattr **attrs, struct group_attr *group)
+{
+	struct nlattr *name = attrs[COLLECTIVE_A_GROUP_GROUP], *owner = attrs[owner_attr(cmd)];
+
+	if (!name || !owner || nla_get_u32(owner) == geteuid())
+		return;
+	snprintf(group->name, sizeof(group->name), "%.*s@%u", COLLECTIVE_NAME_MAX,
+		 nla_get_string(name), nla_get_u32(owner));
+	group->header.nla_type = COLLECTIVE_A_GROUP_GROUP;
+	group->header.nla_len = NLA_HDRLEN + strlen(group->name) + 1;
+	attrs[COLLECTIVE_A_GROUP_GROUP] = &group->header;
+}
+
+/*
+ * The attributes of a message, by number; number 0 is the first one, for attr_u32s().  Those that
+ * this library does not know are left out.  @group: room for the name of the group.
+ */
+int admin_parse(struct nl_msg *msg, struct nlattr **attrs, struct group_attr *group)
 {
 	struct nlmsghdr *header = nlmsg_hdr(msg);
 
 	if (genlmsg_parse(header, 0, attrs, ATTRS_MAX, NULL) < 0)
 		return -EBADMSG;
 	attrs[0] = genlmsg_attrdata(genlmsg_hdr(header), 0);
+	name_owner(genlmsg_hdr(header)->cmd, attrs, group);
 	return 0;
 }
 
@@ -202,9 +280,10 @@ static int on_object(struct nl_msg *msg, void *arg)
 {
 	struct nlattr *attrs[ATTRS_MAX + 1];
 	struct answer *answer = arg;
+	struct group_attr group;
 
 	/* The rest of a dump that was stopped is read and dropped. */
-	if (answer->take && !answer->stop && !admin_parse(msg, attrs))
+	if (answer->take && !answer->stop && !admin_parse(msg, attrs, &group))
 		answer->stop = answer->take(attrs, answer->ctx);
 	return NL_OK;
 }

@@ -49,11 +49,24 @@ struct answer {
 /* Attributes of the largest set. */
 #define ATTRS_MAX	32
 
+/* Bytes of NAME@UID. */
+#define COLL_ADMIN_GROUP_SIZE	48
+
+/**
+ * struct group_attr - the attribute of a group's name, if the library has made it
+ * @header: of the attribute
+ * @name: its text
+ */
+struct group_attr {
+	struct nlattr header;
+	char name[COLL_ADMIN_GROUP_SIZE];
+};
+
 /* admin.c */
 int admin_fail(struct coll_admin *admin, int err, const char *text);
 struct nl_msg *admin_message(const struct coll_admin *admin, int cmd, int flags, const char *group);
 int admin_call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answer);
-int admin_parse(struct nl_msg *msg, struct nlattr **attrs);
+int admin_parse(struct nl_msg *msg, struct nlattr **attrs, struct group_attr *group);
 
 /* parse.c */
 uint64_t attr_uint(const struct nlattr *attr, uint64_t otherwise);

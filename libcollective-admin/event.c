@@ -54,9 +54,10 @@ static int on_event(struct nl_msg *msg, void *arg)
 	struct nlattr *attrs[ATTRS_MAX + 1];
 	struct listening *listening = arg;
 	struct coll_admin_event event;
+	struct group_attr group;
 
 	if (genlmsg_hdr(nlmsg_hdr(msg))->cmd != COLLECTIVE_CMD_EVENT || listening->stop ||
-	    admin_parse(msg, attrs))
+	    admin_parse(msg, attrs, &group))
 		return NL_OK;
 	parse_event(attrs, &event);
 	listening->stop = listening->each(&event, listening->arg);

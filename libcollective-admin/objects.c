@@ -52,6 +52,7 @@ static int take_group(struct nlattr **attrs, void *ctx)
 		.secured = attrs[COLLECTIVE_A_GROUP_SECURED],
 		.timeout_ms = attr_u32(attrs[COLLECTIVE_A_GROUP_TIMEOUT_MS], 0),
 		.slow_percent = attr_u32(attrs[COLLECTIVE_A_GROUP_SLOW_PERCENT], 0),
+		.has_id = attrs[COLLECTIVE_A_GROUP_ID],
 	};
 
 	return user->each(&group, user->arg);

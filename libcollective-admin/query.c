@@ -23,7 +23,7 @@
  */
 struct kept {
 	struct coll_admin_answer answer;
-	char group[COLLECTIVE_NAME_MAX + 1];
+	char group[COLL_ADMIN_GROUP_SIZE];
 	char node[80];
 };
 

@@ -65,7 +65,7 @@ static u32 member_worth(const struct coll_member *member)
 
 /**
  * coll_member_asker() - the member of this host that asks for a group
- * @group: the group; the groups are locked
+ * @group: the group; locked
  *
  * Return: the first one of those that can ask best, or NULL.
  */
@@ -85,7 +85,7 @@ struct coll_member *coll_member_asker(const struct coll_group *group)
  * @member: from coll_member_hold()
  * @number: out: number of the query
  *
- * Context: the groups are locked; may sleep.
+ * Context: the group is locked; may sleep.
  * Return: 0, also if the latest query is too young for another one; -EDQUOT or -ENOMEM.
  */
 int coll_member_query(struct coll_member *member, u32 *number)

@@ -58,7 +58,7 @@ void coll_member_set_defaults(struct coll_member *member, const struct coll_defa
 
 /**
  * coll_group_set_defaults() - set defaults of all members on this host, also of those that come
- * @group: of coll_group_find(); locked
+ * @group: the group; locked
  * @defaults: those that are set apply; others stay
  */
 void coll_group_set_defaults(struct coll_group *group, const struct coll_defaults *defaults)

@@ -138,7 +138,7 @@ void coll_member_unuse(struct coll_member *member)
  * coll_member_hold() - begin a call of another process
  * @member: of coll_group_member(); stays complete until coll_member_drop()
  *
- * Context: the groups are locked, and may be unlocked before coll_member_drop().
+ * Context: its group is locked, and may be unlocked before coll_member_drop().
  * Return: 0, or -ENOTCONN: the member is about to end, or has not joined completely.
  */
 int coll_member_hold(struct coll_member *member)

@@ -224,7 +224,7 @@ static void group_release(struct kobject *kobj)
 
 	coll_local_hub_cleanup(&group->hub);
 	put_net(group->net);
-	kfree(group);
+	kfree_sensitive(group);
 }
 
 const struct kobj_type coll_group_ktype = {

@@ -48,48 +48,67 @@ bool coll_viewer_owns(const struct coll_viewer *viewer, const struct coll_group 
 }
 
 /**
+ * coll_viewer_group() - find the group that a message names
+ * @viewer: the user
+ * @net: its network namespace
+ * @name: attribute of the name
+ * @owner: attribute of the user that the group belongs to; NULL: the viewer's own group is meant,
+ *	or else the only one of that name
+ * @extack: a text is put in on failure
+ *
+ * Context: may sleep.
+ * Return: the group, locked until coll_group_unlock(); or a negative errno.
+ */
+struct coll_group *coll_viewer_group(const struct coll_viewer *viewer, const struct net *net,
+				     const struct nlattr *name, const struct nlattr *owner,
+				     struct netlink_ext_ack *extack)
+{
+	kuid_t uid = owner ? make_kuid(net->user_ns, nla_get_u32(owner)) : viewer->uid;
+	struct coll_group *group = coll_group_find(net, nla_data(name), uid, !owner);
+
+	if (group == ERR_PTR(-ENOTUNIQ))
+		NL_SET_ERR_MSG_ATTR(extack, name,
+				    "several users have a group of this name: name its owner");
+	else if (group == ERR_PTR(-ENOENT))
+		NL_SET_ERR_MSG_ATTR(extack, name, "no such group in this network namespace");
+	return group;
+}
+
+/**
  * coll_change_group() - find the group that a change or a query is about
  * @skb: the message
  * @info: of the message
+ * @owner: number of the attribute of the group's owner
  * @viewer: out: the user
  *
- * Return: the group, and the groups are locked; or a negative errno, with a text.
+ * Return: the group, locked until coll_group_unlock(); or a negative errno, with a text.
  */
-struct coll_group *coll_change_group(struct sk_buff *skb, struct genl_info *info,
+struct coll_group *coll_change_group(struct sk_buff *skb, struct genl_info *info, int owner,
 				     struct coll_viewer *viewer)
 {
 	const struct net *net = genl_info_net(info);
 	struct nlattr *name = info->attrs[COLLECTIVE_A_GROUP_GROUP];
 	struct coll_group *group;
-	int err = 0;
 
 	if (GENL_REQ_ATTR_CHECK(info, COLLECTIVE_A_GROUP_GROUP))
 		return ERR_PTR(-EINVAL);
 	*viewer = coll_viewer_of(skb, net);
-	coll_groups_lock();
-	group = coll_group_find(net, nla_data(name));
-	if (!group) {
-		err = -ENOENT;
-		NL_SET_ERR_MSG_ATTR(info->extack, name,
-				    "no such group in this network namespace");
-	} else if (!coll_viewer_owns(viewer, group)) {
-		err = -EPERM;
-		NL_SET_ERR_MSG_ATTR(info->extack, name,
-				    "the group belongs to another user: CAP_NET_ADMIN is needed");
-	}
-	if (!err)
+	group = coll_viewer_group(viewer, net, name, info->attrs[owner], info->extack);
+	if (IS_ERR(group) || coll_viewer_owns(viewer, group))
 		return group;
-	coll_groups_unlock();
-	return ERR_PTR(err);
+	coll_group_unlock(group);
+	NL_SET_ERR_MSG_ATTR(info->extack, name,
+			    "the group belongs to another user: CAP_NET_ADMIN is needed");
+	return ERR_PTR(-EPERM);
 }
 
 /*
- * Finds the member that a change is about.  If this succeeds, the groups are locked and the member
+ * Finds the member that a change is about.  If this succeeds, its group is locked and the member
  * is held (coll_member_hold()).
  *
  * Return: the member or a negative errno.
  */
-static struct coll_member *change_member(struct sk_buff *skb, struct genl_info *info,
+static struct coll_member *change_member(struct sk_buff *skb, struct genl_info *info, int owner,
 					 struct coll_viewer *viewer)
 {
 	struct nlattr *rank = info->attrs[COLLECTIVE_A_MEMBER_RANK];
@@ -99,7 +118,7 @@ static struct coll_member *change_member(struct sk_buff *skb, struct genl_info *
 
 	if (GENL_REQ_ATTR_CHECK(info, COLLECTIVE_A_MEMBER_RANK))
 		return ERR_PTR(-EINVAL);
-	group = coll_change_group(skb, info, viewer);
+	group = coll_change_group(skb, info, owner, viewer);
 	if (IS_ERR(group))
 		return ERR_CAST(group);
 	member = coll_group_member(group, nla_get_u32(rank));
@@ -111,7 +130,7 @@ static struct coll_member *change_member(struct sk_buff *skb, struct genl_info *
 			return member;
 		NL_SET_ERR_MSG_ATTR(info->extack, rank, "the rank is joining or leaving");
 	}
-	coll_groups_unlock();
+	coll_group_unlock(group);
 	return ERR_PTR(err);
 }
 
@@ -131,11 +150,11 @@ int collective_nl_group_set_doit(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "nothing is to be set");
 		return -EINVAL;
 	}
-	group = coll_change_group(skb, info, &viewer);
+	group = coll_change_group(skb, info, COLLECTIVE_A_GROUP_OWNER, &viewer);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
 	coll_group_set_defaults(group, &defaults);
-	coll_groups_unlock();
+	coll_group_unlock(group);
 	return 0;
 }
 
@@ -168,14 +187,14 @@ int collective_nl_group_abort_doit(struct sk_buff *skb, struct genl_info *info)
 	struct coll_group *group;
 	int err = 0;
 
-	group = coll_change_group(skb, info, &viewer);
+	group = coll_change_group(skb, info, COLLECTIVE_A_GROUP_OWNER, &viewer);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
 	if (!abort_members(group)) {
 		NL_SET_ERR_MSG(info->extack, "the group has failed already");
 		err = -EALREADY;
 	}
-	coll_groups_unlock();
+	coll_group_unlock(group);
 	return err;
 }
 
@@ -209,7 +228,7 @@ int collective_nl_lane_set_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	lane = nla_get_u32(info->attrs[COLLECTIVE_A_LANE_LANE]);
 	cpu = nla_get_u32(info->attrs[COLLECTIVE_A_LANE_CPU]);
-	member = change_member(skb, info, &viewer);
+	member = change_member(skb, info, COLLECTIVE_A_LANE_OWNER, &viewer);
 	if (IS_ERR(member))
 		return PTR_ERR(member);
 	err = check_cpu(info, &viewer, cpu);
@@ -220,7 +239,7 @@ int collective_nl_lane_set_doit(struct sk_buff *skb, struct genl_info *info)
 	}
 	if (!err)
 		coll_member_set_lane_cpu(member, lane, cpu);
-	coll_groups_unlock();
+	coll_group_unlock(member->group);
 	coll_member_drop(member);
 	return err;
 }
@@ -235,11 +254,11 @@ int collective_nl_request_cancel_doit(struct sk_buff *skb, struct genl_info *inf
 	if (GENL_REQ_ATTR_CHECK(info, COLLECTIVE_A_REQUEST_ID))
 		return -EINVAL;
 	id = nla_get_uint(info->attrs[COLLECTIVE_A_REQUEST_ID]);
-	member = change_member(skb, info, &viewer);
+	member = change_member(skb, info, COLLECTIVE_A_REQUEST_OWNER, &viewer);
 	if (IS_ERR(member))
 		return PTR_ERR(member);
 	/* An operation that fails here may start another one: no lock is held meanwhile. */
-	coll_groups_unlock();
+	coll_group_unlock(member->group);
 	err = coll_request_cancel(&member->requests, COLL_FIND_BY_ID, id);
 	coll_member_drop(member);
 	if (err == -ENOENT)

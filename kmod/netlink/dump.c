@@ -39,10 +39,11 @@ static struct coll_dump *dump_of(struct netlink_callback *cb)
 static int dump_begin(struct coll_dump *dump, struct netlink_callback *cb,
 		      const struct coll_object *object, const struct net *net)
 {
-	struct nlattr *name = genl_info_dump(cb)->attrs[COLLECTIVE_A_GROUP_GROUP];
-	struct nlattr *rank = object->put_group ? NULL :
-			      genl_info_dump(cb)->attrs[COLLECTIVE_A_MEMBER_RANK];
-	const struct coll_group *group;
+	struct nlattr **attrs = genl_info_dump(cb)->attrs;
+	struct nlattr *name = attrs[COLLECTIVE_A_GROUP_GROUP];
+	struct nlattr *rank = object->put_group ? NULL : attrs[COLLECTIVE_A_MEMBER_RANK];
+	struct coll_group *group;
+	int err = 0;
 
 	dump->viewer = coll_viewer_of(cb->skb, net);
 	dump->rank = rank ? nla_get_u32(rank) : COLLECTIVE_RANK_NONE;
@@ -50,18 +51,17 @@ static int dump_begin(struct coll_dump *dump, struct netlink_callback *cb,
 	dump->begun = true;
 	if (!name)
 		return 0;
-	group = coll_group_find(net, nla_data(name));
-	if (!group) {
-		NL_SET_ERR_MSG_ATTR(cb->extack, name, "no such group in this network namespace");
-		return -ENOENT;
-	}
+	group = coll_viewer_group(&dump->viewer, net, name, attrs[object->owner_attr], cb->extack);
+	if (IS_ERR(group))
+		return PTR_ERR(group);
 	if (object->private && !coll_viewer_owns(&dump->viewer, group)) {
 		NL_SET_ERR_MSG_ATTR(cb->extack, name,
 				    "the group belongs to another user: CAP_NET_ADMIN is needed");
-		return -EACCES;
+		err = -EACCES;
 	}
 	dump->group = group->serial;
-	return 0;
+	coll_group_unlock(group);
+	return err;
 }
 
 static int dump_members(struct coll_dump *dump, struct coll_message *message,
@@ -114,7 +114,8 @@ static int dump_group(struct coll_dump *dump, struct coll_message *message,
 		      const struct coll_object *object, struct coll_group *group)
 {
 	message->group = group;
-	if (object->private && !coll_viewer_owns(&dump->viewer, group))
+	message->owned = coll_viewer_owns(&dump->viewer, group);
+	if (object->private && !message->owned)
 		return 0;
 	if (object->put_group)
 		return object->put_group(message, group);
@@ -122,31 +123,53 @@ static int dump_group(struct coll_dump *dump, struct coll_message *message,
 				    dump_recorders(dump, message, object);
 }
 
+/*
+ * Dumps one group, which is locked.  Other users' groups and members come and go meanwhile.
+ * Return: 0, and @dump is at the next one; or a negative errno.
+ */
+static int dump_next(struct coll_dump *dump, struct coll_message *message,
+		     const struct coll_object *object, struct coll_group *group)
+{
+	int err;
+
+	if (group->serial != dump->group) {
+		dump->member = 0;
+		dump->item = 0;
+	}
+	dump->group = group->serial;
+	err = dump_group(dump, message, object, group);
+	if (err)
+		return err;
+	dump->group++;
+	dump->member = 0;
+	dump->item = 0;
+	return 0;
+}
+
 static int dump_groups(struct coll_dump *dump, struct coll_message *message,
 		       const struct coll_object *object, const struct net *net, bool one)
 {
-	struct coll_group *group = coll_group_from(net, dump->group);
+	struct coll_group *group;
+	u64 asked = dump->group;
 	int err;
 
 	/* Groups that the viewer may not see can be many: each is looked at once in a message. */
-	for (; group; group = coll_group_after(group)) {
-		if (group->serial != dump->group) {
-			/* The group that was asked for has ended. */
-			if (one)
-				break;
-			dump->member = 0;
-			dump->item = 0;
+	for (;;) {
+		group = coll_group_from(net, dump->group);
+		if (IS_ERR_OR_NULL(group))
+			break;
+		/* The group that was asked for has been dumped, or has ended. */
+		if (one && group->serial != asked) {
+			coll_group_unlock(group);
+			break;
 		}
-		dump->group = group->serial;
-		err = dump_group(dump, message, object, group);
+		err = dump_next(dump, message, object, group);
+		coll_group_unlock(group);
 		if (err)
 			return err;
-		dump->group++;
-		dump->member = 0;
-		dump->item = 0;
-		if (one)
-			break;
 	}
+	if (IS_ERR(group))
+		return PTR_ERR(group);
 	dump->group = U64_MAX;
 	return 0;
 }
@@ -156,17 +179,22 @@ static int dump_object(struct sk_buff *skb, struct netlink_callback *cb,
 {
 	const struct net *net = sock_net(skb->sk);
 	bool one = genl_info_dump(cb)->attrs[COLLECTIVE_A_GROUP_GROUP];
-	struct coll_message message = { .skb = skb, .cb = cb, .cmd = object->cmd };
+	struct coll_message message = {
+		.skb = skb,
+		.cb = cb,
+		.cmd = object->cmd,
+		.owner_attr = object->owner_attr,
+	};
 	struct coll_dump *dump = dump_of(cb);
 	int err = 0;
 
-	coll_groups_lock();
-	cb->seq = coll_groups_changes();
+	cb->seq = coll_groups_changes(net);
 	if (!dump->begun)
 		err = dump_begin(dump, cb, object, net);
 	if (!err)
 		err = dump_groups(dump, &message, object, net, one);
-	coll_groups_unlock();
+	/* A change in the meantime marks the next message, or the end. */
+	cb->seq = coll_groups_changes(net);
 	/* Objects that have no place any more come in the next message. */
 	if (err == -EMSGSIZE && skb->len)
 		err = 0;
@@ -177,6 +205,7 @@ int collective_nl_group_get_dumpit(struct sk_buff *skb, struct netlink_callback 
 {
 	static const struct coll_object groups = {
 		.cmd		= COLLECTIVE_CMD_GROUP_GET,
+		.owner_attr	= COLLECTIVE_A_GROUP_OWNER,
 		.put_group	= coll_put_group,
 	};
 
@@ -187,6 +216,7 @@ int collective_nl_member_get_dumpit(struct sk_buff *skb, struct netlink_callback
 {
 	static const struct coll_object members = {
 		.cmd		= COLLECTIVE_CMD_MEMBER_GET,
+		.owner_attr	= COLLECTIVE_A_MEMBER_OWNER,
 		.put_member	= coll_put_member,
 	};
 
@@ -197,6 +227,7 @@ int collective_nl_lane_get_dumpit(struct sk_buff *skb, struct netlink_callback *
 {
 	static const struct coll_object lanes = {
 		.cmd		= COLLECTIVE_CMD_LANE_GET,
+		.owner_attr	= COLLECTIVE_A_LANE_OWNER,
 		.put_member	= coll_put_lanes,
 	};
 
@@ -207,6 +238,7 @@ int collective_nl_link_get_dumpit(struct sk_buff *skb, struct netlink_callback *
 {
 	static const struct coll_object links = {
 		.cmd		= COLLECTIVE_CMD_LINK_GET,
+		.owner_attr	= COLLECTIVE_A_LINK_OWNER,
 		.private	= true,
 		.put_member	= coll_put_links,
 	};
@@ -218,6 +250,7 @@ int collective_nl_request_get_dumpit(struct sk_buff *skb, struct netlink_callbac
 {
 	static const struct coll_object requests = {
 		.cmd		= COLLECTIVE_CMD_REQUEST_GET,
+		.owner_attr	= COLLECTIVE_A_REQUEST_OWNER,
 		.private	= true,
 		.put_member	= coll_put_requests,
 	};
@@ -229,6 +262,7 @@ int collective_nl_buffer_get_dumpit(struct sk_buff *skb, struct netlink_callback
 {
 	static const struct coll_object buffers = {
 		.cmd		= COLLECTIVE_CMD_BUFFER_GET,
+		.owner_attr	= COLLECTIVE_A_BUFFER_OWNER,
 		.private	= true,
 		.put_member	= coll_put_buffers,
 	};
@@ -240,6 +274,7 @@ int collective_nl_record_get_dumpit(struct sk_buff *skb, struct netlink_callback
 {
 	static const struct coll_object records = {
 		.cmd		= COLLECTIVE_CMD_RECORD_GET,
+		.owner_attr	= COLLECTIVE_A_RECORD_OWNER,
 		.private	= true,
 		.put_recorder	= coll_put_records,
 	};
@@ -251,6 +286,7 @@ int collective_nl_time_get_dumpit(struct sk_buff *skb, struct netlink_callback *
 {
 	static const struct coll_object times = {
 		.cmd		= COLLECTIVE_CMD_TIME_GET,
+		.owner_attr	= COLLECTIVE_A_TIME_OWNER,
 		.private	= true,
 		.put_member	= coll_put_times,
 	};
@@ -262,6 +298,7 @@ int collective_nl_answer_get_dumpit(struct sk_buff *skb, struct netlink_callback
 {
 	static const struct coll_object answers = {
 		.cmd		= COLLECTIVE_CMD_ANSWER_GET,
+		.owner_attr	= COLLECTIVE_A_ANSWER_OWNER,
 		.private	= true,
 		.put_member	= coll_put_answers,
 	};
@@ -273,6 +310,7 @@ int collective_nl_wait_get_dumpit(struct sk_buff *skb, struct netlink_callback *
 {
 	static const struct coll_object waits = {
 		.cmd		= COLLECTIVE_CMD_WAIT_GET,
+		.owner_attr	= COLLECTIVE_A_TIME_OWNER,
 		.private	= true,
 		.put_member	= coll_put_waits,
 	};

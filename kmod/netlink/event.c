@@ -41,7 +41,7 @@ static bool put_event(struct sk_buff *skb, const struct coll_member *member,
 	    nla_put_uint(skb, COLLECTIVE_A_EVENT_TIME_NS, notice->at) ||
 	    nla_put_uint(skb, COLLECTIVE_A_EVENT_ID, group->id) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_SIZE, group->nranks) ||
-	    coll_put_owner(skb, COLLECTIVE_A_EVENT_OWNER, group) ||
+	    nla_put_u32(skb, COLLECTIVE_A_EVENT_OWNER, coll_group_owner(group)) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_PID, member->owner.pid) ||
 	    nla_put_u32(skb, COLLECTIVE_A_EVENT_STATE, notice->state) ||
 	    (lost && nla_put_u32(skb, COLLECTIVE_A_EVENT_LOST, lost)) || put_kind(skb, notice))

@@ -60,20 +60,26 @@ struct coll_dump {
  * @skb: holds it
  * @cb: of the dump
  * @cmd: enum of the uapi header
+ * @owner_attr: number of the attribute of a group's owner
  * @group: the group that it is about
+ * @owned: true if the reader sees all of the group, also what admits to it: its number and the
+ *	addresses of its ranks
  * @header: of the message
  */
 struct coll_message {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 	u8 cmd;
+	int owner_attr;
 	const struct coll_group *group;
+	bool owned;
 	void *header;
 };
 
 /**
  * struct coll_object - a kind of object that is dumped
  * @cmd: of its messages
+ * @owner_attr: number of the attribute of a group's owner
  * @private: true if only the owner and an administrator see it
  * @put_group: add the group's own message; NULL: it has none
  * @put_member: add the messages of a member, from item @dump->item on; NULL: it has none.  Returns
@@ -82,6 +88,7 @@ struct coll_message {
  */
 struct coll_object {
 	u8 cmd;
+	int owner_attr;
 	bool private;
 	int (*put_group)(struct coll_message *message, struct coll_group *group);
 	int (*put_member)(struct coll_message *message, struct coll_dump *dump,
@@ -93,7 +100,10 @@ struct coll_object {
 /* change.c */
 struct coll_viewer coll_viewer_of(struct sk_buff *skb, const struct net *net);
 bool coll_viewer_owns(const struct coll_viewer *viewer, const struct coll_group *group);
-struct coll_group *coll_change_group(struct sk_buff *skb, struct genl_info *info,
+struct coll_group *coll_viewer_group(const struct coll_viewer *viewer, const struct net *net,
+				     const struct nlattr *name, const struct nlattr *owner,
+				     struct netlink_ext_ack *extack);
+struct coll_group *coll_change_group(struct sk_buff *skb, struct genl_info *info, int owner,
 				     struct coll_viewer *viewer);
 
 /* put.c */
@@ -103,7 +113,7 @@ int coll_put_reason(struct sk_buff *skb, int attr, const struct coll_reason *rea
 int coll_put_call(struct sk_buff *skb, int attr, const struct coll_rank_call *call);
 int coll_put_ranks(struct sk_buff *skb, int attr, const u32 *ranks, u32 n);
 int coll_put_addr(struct sk_buff *skb, int attr, const struct sockaddr_storage *addr);
-int coll_put_owner(struct sk_buff *skb, int attr, const struct coll_group *group);
+u32 coll_group_owner(const struct coll_group *group);
 int coll_put_group(struct coll_message *message, struct coll_group *group);
 int coll_put_records(struct coll_message *message, struct coll_dump *dump,
 		     struct coll_recorder *recorder);

@@ -15,7 +15,7 @@
 
 /**
  * coll_message_begin() - begin a message about an object of a group
- * @message: its fields but @header are set; the attribute of the group is added
+ * @message: its fields but @header are set; the attributes of the group and its owner are added
  *
  * Return: 0 or -EMSGSIZE.
  */
@@ -27,7 +27,8 @@ int coll_message_begin(struct coll_message *message)
 	if (!message->header)
 		return -EMSGSIZE;
 	genl_dump_check_consistent(message->cb, message->header);
-	if (nla_put_string(message->skb, COLLECTIVE_A_GROUP_GROUP, message->group->name))
+	if (nla_put_string(message->skb, COLLECTIVE_A_GROUP_GROUP, message->group->name) ||
+	    nla_put_u32(message->skb, message->owner_attr, coll_group_owner(message->group)))
 		return coll_message_end(message, -EMSGSIZE);
 	return 0;
 }
@@ -161,19 +162,15 @@ static bool put_defaults(struct sk_buff *skb, const struct coll_defaults *defaul
 }
 
 /**
- * coll_put_owner() - add the user that owns a group
- * @skb: the message
- * @attr: number of the attribute
+ * coll_group_owner() - number of the user that owns a group
  * @group: the group
  *
  * A message may have several readers, in several user namespaces: all get the user id of the one
  * that owns the network namespace.
- *
- * Return: 0 or -EMSGSIZE.
  */
-int coll_put_owner(struct sk_buff *skb, int attr, const struct coll_group *group)
+u32 coll_group_owner(const struct coll_group *group)
 {
-	return nla_put_u32(skb, attr, from_kuid_munged(group->net->user_ns, group->owner));
+	return from_kuid_munged(group->net->user_ns, group->owner);
 }
 
 /**
@@ -190,11 +187,10 @@ int coll_put_group(struct coll_message *message, struct coll_group *group)
 
 	if (err)
 		return err;
-	err = nla_put_uint(skb, COLLECTIVE_A_GROUP_ID, group->id) ||
+	err = (message->owned && nla_put_uint(skb, COLLECTIVE_A_GROUP_ID, group->id)) ||
 	      nla_put_u32(skb, COLLECTIVE_A_GROUP_SIZE, group->nranks) ||
 	      nla_put_u32(skb, COLLECTIVE_A_GROUP_LANES, group->lanes) ||
 	      nla_put_u32(skb, COLLECTIVE_A_GROUP_MEMBERS, list_count_nodes(&group->members)) ||
-	      coll_put_owner(skb, COLLECTIVE_A_GROUP_OWNER, group) ||
 	      (memchr_inv(group->secret, 0, sizeof(group->secret)) &&
 	       nla_put_flag(skb, COLLECTIVE_A_GROUP_SECURED)) ||
 	      put_defaults(skb, &group->defaults);

@@ -2,7 +2,7 @@
 /*
  * Links and their connections.
  *
- * While groups are locked, a link and the connections that it names keep their memory.  Their
+ * While its group is locked, a link and the connections that it names keep their memory.  Their
  * owners write them meanwhile; what is read here without a lock is for people.
  */
 #include <linux/string.h>

@@ -125,7 +125,8 @@ int coll_put_member(struct coll_message *message, struct coll_dump *dump,
 	err = nla_put_u32(skb, COLLECTIVE_A_MEMBER_RANK, member->id.rank) ||
 	      nla_put_u32(skb, COLLECTIVE_A_MEMBER_PID, member->owner.pid) ||
 	      nla_put_u32(skb, COLLECTIVE_A_MEMBER_TRANSPORT, member->net.wish) ||
-	      coll_put_addr(skb, COLLECTIVE_A_MEMBER_ADDRESS, &member->net.addr) ||
+	      (message->owned &&
+	       coll_put_addr(skb, COLLECTIVE_A_MEMBER_ADDRESS, &member->net.addr)) ||
 	      nla_put_u32(skb, COLLECTIVE_A_MEMBER_INFLIGHT,
 			  READ_ONCE(member->requests.inflight)) ||
 	      nla_put_u32(skb, COLLECTIVE_A_MEMBER_TIMEOUT_MS, timeout_ms(member)) ||

@@ -3,7 +3,7 @@
  * Times of collectives: histograms, and the ranks that were waited for.
  *
  * Operations complete meanwhile, so a message may be ahead of one of its figures by an operation.
- * While groups are locked, a table that exists keeps its memory.
+ * While its group is locked, a table that exists keeps its memory.
  */
 #include "member/member.h"
 #include "netlink/family.h"

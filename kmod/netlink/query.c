@@ -9,7 +9,8 @@
 #include "netlink/generated.h"
 
 /* Frees the message if it has no place.  Return: 0 or a negative errno. */
-static int query_reply(struct genl_info *info, const char *group, u32 rank, u32 number)
+static int query_reply(struct genl_info *info, const char *group, u32 owner, u32 rank,
+		       u32 number)
 {
 	struct sk_buff *skb = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
 	void *header = skb ? genlmsg_put_reply(skb, info, &collective_nl_family, 0,
@@ -17,7 +18,8 @@ static int query_reply(struct genl_info *info, const char *group, u32 rank, u32 
 
 	if (!header || nla_put_string(skb, COLLECTIVE_A_ANSWER_GROUP, group) ||
 	    nla_put_u32(skb, COLLECTIVE_A_ANSWER_RANK, rank) ||
-	    nla_put_u32(skb, COLLECTIVE_A_ANSWER_NUMBER, number)) {
+	    nla_put_u32(skb, COLLECTIVE_A_ANSWER_NUMBER, number) ||
+	    nla_put_u32(skb, COLLECTIVE_A_ANSWER_OWNER, owner)) {
 		nlmsg_free(skb);
 		return -ENOMEM;
 	}
@@ -25,7 +27,7 @@ static int query_reply(struct genl_info *info, const char *group, u32 rank, u32 
 	return genlmsg_reply(skb, info);
 }
 
-/* The groups are locked.  Return: 0 or a negative errno, with a text. */
+/* The group is locked.  Return: 0 or a negative errno, with a text. */
 static int query_group(struct genl_info *info, const struct coll_group *group, u32 *rank,
 		       u32 *number)
 {
@@ -51,16 +53,17 @@ int collective_nl_query_doit(struct sk_buff *skb, struct genl_info *info)
 	char name[COLL_GROUP_NAME_SIZE];
 	struct coll_viewer viewer;
 	struct coll_group *group;
-	u32 rank, number;
+	u32 rank, number, owner;
 	int err;
 
-	group = coll_change_group(skb, info, &viewer);
+	group = coll_change_group(skb, info, COLLECTIVE_A_ANSWER_OWNER, &viewer);
 	if (IS_ERR(group))
 		return PTR_ERR(group);
 	strscpy(name, group->name, sizeof(name));
 	err = query_group(info, group, &rank, &number);
-	coll_groups_unlock();
-	return err ? err : query_reply(info, name, rank, number);
+	owner = coll_group_owner(group);
+	coll_group_unlock(group);
+	return err ? err : query_reply(info, name, owner, rank, number);
 }
 
 /*

@@ -661,14 +661,14 @@ void coll_recorder_leave(struct coll_trace *trace)
 /**
  * coll_recorder_dir_make() - make the directory of a group's recorders
  * @dir: recorders of a new group
- * @group: name of the group
+ * @group: name of the group's folders
  * @netns: inode number of the group's network namespace, part of the directory's name
  *
  * Context: process; may sleep.
  */
 void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns)
 {
-	char name[COLL_GROUP_NAME_SIZE + 12];
+	char name[COLL_FOLDER_NAME_SIZE + 12];
 
 	INIT_LIST_HEAD(&dir->recorders);
 	snprintf(name, sizeof(name), "%s@%u", group, netns);

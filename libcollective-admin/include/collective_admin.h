@@ -105,7 +105,10 @@ enum coll_admin_event_kind {
 
 /*
  * All structs below are made by the library and may grow at their ends.  They are valid until the
- * function that was given them returns.  Enumerations without a type here are numbers of
+ * function that was given them returns.  The name of a group is NAME if the group belongs to the
+ * user of the program, and NAME@UID if to another one, whose group may have the same NAME; the
+ * functions take either.  NAME without a number is the user's own group, or else the only one of
+ * that name.  Enumerations without a type here are numbers of
  * <linux/collective.h> and <linux/collective_netlink.h>; coll_admin_name() has all names.
  */
 
@@ -174,7 +177,8 @@ struct coll_admin_traffic {
 /**
  * struct coll_admin_group - a group
  * @name: its name
- * @id: number of this incarnation
+ * @id: number of this incarnation, with which a program could enter a group without a secret; 0
+ *	unless @has_id
  * @size: number of ranks
  * @lanes: lanes of each rank
  * @members: ranks on this host
@@ -183,6 +187,7 @@ struct coll_admin_traffic {
  * @timeout_ms: deadline of operations that name none; COLL_ADMIN_NONE: none; 0: as each rank's
  *	JOIN says
  * @slow_percent: part of its deadline after which an operation is slow; 0: never
+ * @has_id: true if @id is known, which the module tells the owner and administrators only
  */
 struct coll_admin_group {
 	const char *name;
@@ -194,6 +199,7 @@ struct coll_admin_group {
 	bool secured;
 	unsigned int timeout_ms;
 	unsigned int slow_percent;
+	bool has_id;
 };
 
 /**
@@ -203,7 +209,7 @@ struct coll_admin_group {
  * @state: enum coll_admin_state
  * @pid: process that joined, in the initial PID namespace
  * @transport: choice of a transport
- * @address: address that it listens on; family 0: none
+ * @address: address that it listens on; family 0: none, or it is another user's
  * @inflight: requests that are not complete
  * @submitted: operations submitted
  * @completed: operations completed, with any result

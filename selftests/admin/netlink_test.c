@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,9 @@
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/two_ranks.h"
+
+/* A user that is neither root nor that of as_other_user(). */
+#define THIRD	1234
 
 #define EXPECT_TEXT(_want, _admin)	EXPECT_STREQ(_want, coll_admin_error(_admin))
 
@@ -421,6 +425,107 @@ TEST_F(two_ranks, another_user_namespace)
 {
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
 	EXPECT_EQ(0, as_other_user(meddle_as_root_of_userns, self->name));
+}
+
+/**
+ * struct named - groups of a name that were seen
+ * @name: the name
+ * @own: the caller's
+ * @other: of other users
+ */
+struct named {
+	const char *name;
+	unsigned int own, other;
+};
+
+static int count_named(const struct coll_admin_group *group, void *arg)
+{
+	struct named *named = arg;
+
+	named->own += !strcmp(group->name, named->name);
+	named->other += !strncmp(group->name, named->name, strlen(named->name)) &&
+			group->name[strlen(named->name)] == '@';
+	return 0;
+}
+
+/* A third user must say whose group it means; one that has such a group means its own. */
+static int names_as_third_user(const void *arg)
+{
+	struct named named = { .name = arg };
+	struct coll_admin *admin;
+	char other[64];
+
+	CHECK(!setresgid(THIRD, THIRD, THIRD) && !setresuid(THIRD, THIRD, THIRD));
+	admin = admin_open();
+	CHECK(admin);
+	CHECK(coll_admin_groups(admin, NULL, count_named, &named) >= 0);
+	CHECK_EQ(0, named.own);
+	CHECK_EQ(2, named.other);
+	CHECK_EQ(-ENOTUNIQ, coll_admin_groups(admin, arg, count_named, &named));
+	snprintf(other, sizeof(other), "%s@0", named.name);
+	CHECK(coll_admin_groups(admin, other, count_named, &named) >= 0);
+	CHECK_EQ(3, named.other);
+	CHECK_EQ(-EPERM, coll_admin_abort(admin, other));
+	coll_admin_close(admin);
+	return 0;
+}
+
+/* A user has a group of the same name as root.  Return: its process, which root ends. */
+static pid_t join_as_nobody(const char *name)
+{
+	struct sockaddr_storage addr;
+	pid_t pid;
+	int pipes[2];
+	char c;
+
+	if (pipe(pipes))
+		return -1;
+	pid = fork();
+	if (!pid) {
+		if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
+		    member_join(member_open(), name, 7, 0, 2, &addr))
+			_exit(1);
+		(void)!write(pipes[1], "", 1);
+		pause();
+	}
+	close(pipes[1]);
+	if (read(pipes[0], &c, 1) != 1)
+		return -1;
+	close(pipes[0]);
+	return pid;
+}
+
+static int take_state(const struct coll_admin_member *member, void *arg)
+{
+	*(unsigned int *)arg = member->state;
+	return 0;
+}
+
+TEST_F(two_ranks, same_name_of_two_users)
+{
+	struct coll_admin *admin = admin_open();
+	struct named named = { .name = self->name };
+	pid_t pid = join_as_nobody(self->name);
+	unsigned int state = 0;
+	char other[64];
+
+	ASSERT_NE(NULL, admin);
+	ASSERT_LT(0, pid);
+	snprintf(other, sizeof(other), "%s@%u", self->name, NOBODY);
+	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));
+	ASSERT_LE(0, coll_admin_groups(admin, NULL, count_named, &named));
+	EXPECT_EQ(1, named.own);
+	EXPECT_EQ(1, named.other);
+	EXPECT_EQ(0, in_child(names_as_third_user, self->name));
+	EXPECT_EQ(0, coll_admin_abort(admin, other));
+	ASSERT_LE(0, coll_admin_members(admin, other, 0, take_state, &state));
+	EXPECT_EQ(COLL_ADMIN_STATE_ABORTED, state);
+	ASSERT_LE(0, coll_admin_members(admin, self->name, 0, take_state, &state));
+	EXPECT_EQ(COLL_ADMIN_STATE_UP, state);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	EXPECT_EQ(-ENOENT, coll_admin_abort(admin, other));
+	coll_admin_close(admin);
 }
 
 /* A descriptor that root has opened gives another user no rights. */

@@ -16,6 +16,7 @@
 #include <collective_admin.h>
 
 #include "lib/any_transport.h"
+#include "lib/as_user.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/queries.h"
@@ -501,6 +502,76 @@ TEST(storm)
 TEST(storm_without_reading)
 {
 	storm_run(_metadata, false);
+}
+
+static int learn_group(const struct coll_admin_group *group, void *arg)
+{
+	*(struct coll_admin_group *)arg = *group;
+	return 0;
+}
+
+static int learn_member(const struct coll_admin_member *member, void *arg)
+{
+	*(struct sockaddr_storage *)arg = member->address;
+	return 0;
+}
+
+/* What a user is told of the group that admits to it.  Return: 0: nothing. */
+static int learn(const char *name, struct coll_admin_group *group, struct sockaddr_storage *addr)
+{
+	struct coll_admin *admin = NULL;
+	int err = coll_admin_open(&admin);
+
+	memset(group, 0, sizeof(*group));
+	memset(addr, 0, sizeof(*addr));
+	if (!err)
+		err = coll_admin_groups(admin, name, learn_group, group);
+	if (err >= 0)
+		err = coll_admin_members(admin, name, 1, learn_member, addr);
+	coll_admin_close(admin);
+	return err < 0 ? err : group->has_id || group->id || addr->ss_family;
+}
+
+/*
+ * Another user finds the port by a scan, and knows name and size from generic netlink, but not the
+ * number of the group.
+ */
+static int stranger_calls(const void *arg)
+{
+	const struct raw_group *raw = arg;
+	struct raw_peer_config call;
+	struct coll_admin_group group;
+	struct sockaddr_storage addr;
+	struct raw_peer peer;
+
+	CHECK_EQ(0, learn(raw->name, &group, &addr));
+	CHECK_EQ(2, group.size);
+	call = (struct raw_peer_config){
+		.addr = &raw->addr[1], .name = raw->name, .id = group.id, .from = 0, .to = 1,
+		.nranks = group.size, .lanes = group.lanes, .inflight = 512, .wait_ms = 3000,
+	};
+	CHECK(raw_peer_connect(&peer, &call));
+	call.id = ~0ULL;
+	CHECK(raw_peer_connect(&peer, &call));
+	return 0;
+}
+
+TEST(stranger)
+{
+	struct collective_status status;
+	struct coll_admin_group group;
+	struct sockaddr_storage addr;
+	struct raw_group raw;
+
+	ASSERT_EQ(0, raw_join(&raw, 2));
+	EXPECT_EQ(0, as_other_user(stranger_calls, &raw));
+	ASSERT_EQ(0, member_status(raw.fd[1], &status));
+	EXPECT_EQ(COLLECTIVE_STATE_CONNECTING, status.state);
+	/* The owner sees both. */
+	EXPECT_EQ(1, learn(raw.name, &group, &addr));
+	EXPECT_EQ(raw.id, group.id);
+	EXPECT_EQ(0, memcmp(&raw.addr[1], &addr, sizeof(struct sockaddr_in)));
+	close(raw.fd[1]);
 }
 
 TEST_HARNESS_MAIN

@@ -22,14 +22,28 @@
 #include "lib/open_device.h"
 #include "lib/two_ranks.h"
 
+#define GROUPS_FOLDER	"/sys/class/collective/collective/groups/"
+
 struct visit {
 	const char *name;
 	__u64 id;
 	const struct sockaddr_storage *addr;
 };
 
-/* Try to join as the missing rank; then join a group of this user's own, which succeeds. */
-static int dial_unauthenticated(const void *arg)
+/* The folder of a group in sysfs; @uid: of its owner, if that is not root. */
+static int has_folder(const char *name, unsigned int uid)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), uid ? GROUPS_FOLDER "%s@%u" : GROUPS_FOLDER "%s", name, uid);
+	return !access(path, F_OK);
+}
+
+/*
+ * Join the same name as the missing rank: that is another group, of this user, whatever its size.
+ * Neither its number nor its address is that of the other one.
+ */
+static int join_own_group(const void *arg)
 {
 	const struct visit *visit = arg;
 	struct collective_join join;
@@ -38,12 +52,50 @@ static int dial_unauthenticated(const void *arg)
 	CHECK(fd >= 0);
 	join_valid(&join, visit->name, visit->id);
 	join.rank = 1;
-	CHECK_EQ(-EACCES, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
-	join_valid(&join, "nobodys", visit->id);
-	join.nranks = 1;
+	join.nranks = 3;
 	CHECK_EQ(0, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+	CHECK(has_folder(visit->name, 0));
+	CHECK(has_folder(visit->name, NOBODY));
 	CHECK_EQ(0, member_leave(fd));
+	CHECK(has_folder(visit->name, 0));
+	CHECK(!has_folder(visit->name, NOBODY));
 	return 0;
+}
+
+/* The first user of a name does not keep it from others, and is in a group of its own. */
+TEST_F(open_device, name_taken_by_another_user)
+{
+	struct sockaddr_storage addr[2];
+	struct visit visit = { .name = self->name, .id = self->id };
+	int done[2], go[2], fd[2] = { self->fd, member_open() };
+	char c = 0;
+	pid_t pid;
+
+	ASSERT_EQ(0, pipe(done));
+	ASSERT_EQ(0, pipe(go));
+	pid = fork();
+	if (!pid) {
+		struct collective_join join;
+		int other;
+
+		if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY))
+			_exit(1);
+		other = member_open();
+		join_valid(&join, visit.name, visit.id + 1);
+		join.rank = 1;
+		c = !member_ioctl(other, COLLECTIVE_IOC_JOIN, &join);
+		(void)!write(done[1], &c, 1);
+		(void)!read(go[0], &c, 1);
+		_exit(0);
+	}
+	ASSERT_EQ(1, read(done[0], &c, 1));
+	EXPECT_EQ(1, c);
+	EXPECT_EQ(0, member_join(fd[0], self->name, self->id, 0, 2, &addr[0]));
+	EXPECT_EQ(0, member_join(fd[1], self->name, self->id, 1, 2, &addr[1]));
+	EXPECT_EQ(0, two_ranks_connect(fd, addr));
+	EXPECT_EQ(1, write(go[1], &c, 1));
+	ASSERT_EQ(pid, waitpid(pid, NULL, 0));
+	close(fd[1]);
 }
 
 TEST_F(open_device, another_user_does_not_join)
@@ -55,7 +107,7 @@ TEST_F(open_device, another_user_does_not_join)
 
 	join_valid(&join, self->name, self->id);
 	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_JOIN, &join));
-	EXPECT_EQ(0, as_other_user(dial_unauthenticated, &visit));
+	EXPECT_EQ(0, as_other_user(join_own_group, &visit));
 	ASSERT_EQ(0, member_status(self->fd, &status));
 	EXPECT_EQ(COLLECTIVE_STATE_JOINED, status.state);
 	/* The rank can still be joined by the right user. */

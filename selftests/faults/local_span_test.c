@@ -206,15 +206,18 @@ TEST_F_TIMEOUT(two_ranks, same_user_in_namespace, 60)
 	EXPECT_EQ(0, group_run(&config, rank_in_namespace, NULL));
 }
 
-static int other_user_join(const char *name, __u64 id)
+/* The group is one of its own: the rank is free there, and the other one is not. */
+static int other_user_join(const char *name, __u64 id, struct sockaddr_storage *peer)
 {
-	struct sockaddr_storage addr;
+	struct sockaddr_storage addr[2];
 	int fd;
 
 	CHECK_EQ(0, user_namespace_enter(OTHER_USER));
 	fd = member_open();
 	CHECK(fd >= 0);
-	CHECK_EQ(-EACCES, member_join(fd, name, id, 1, 2, &addr));
+	CHECK_EQ(0, member_join(fd, name, id, 1, 2, &addr[1]));
+	addr[0] = *peer;
+	CHECK(member_connect(fd, addr, 2, 1000));
 	return 0;
 }
 
@@ -230,7 +233,7 @@ TEST_F_TIMEOUT(two_ranks, other_user_in_namespace, 60)
 	close(self->fd[1]);
 	pid = fork();
 	if (!pid)
-		_exit(other_user_join(self->name, self->id));
+		_exit(other_user_join(self->name, self->id, &self->addr[0]));
 	ASSERT_EQ(pid, waitpid(pid, &status, 0));
 	EXPECT_EQ(0, status);
 	self->fd[1] = member_open();

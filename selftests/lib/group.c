@@ -577,11 +577,17 @@ static long long number_in(const char *path, const char *key)
 	return value;
 }
 
+#define GROUPS_FOLDER	"/sys/class/collective/collective/groups/"
+
+/* The folder of a group of root is NAME, and of another user NAME@UID. */
 static void member_path(char *path, size_t size, const char *name, unsigned int rank,
 			const char *file)
 {
-	snprintf(path, size, "/sys/class/collective/collective/groups/%s/%u/%s", name, rank,
-		 file);
+	char owner[16] = "";
+
+	if (geteuid())
+		snprintf(owner, sizeof(owner), "@%u", geteuid());
+	snprintf(path, size, GROUPS_FOLDER "%s%s/%u/%s", name, owner, rank, file);
 }
 
 /* Return: the value of a member's sysfs file, or a negative number. */

@@ -54,7 +54,7 @@ struct late_answer {
  * @answer: by rank
  */
 struct late_group {
-	char name[40];
+	char name[48];
 	unsigned int size;
 	unsigned int members;
 	unsigned int known;

@@ -18,7 +18,7 @@
 
 #include "ctl.h"
 
-#define NAME_SIZE	40
+#define NAME_SIZE	48
 
 /**
  * struct link_sums - a link: its control and data connections together

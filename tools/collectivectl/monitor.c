@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -155,11 +156,19 @@ static void print_line(const struct coll_admin_event *event)
 	putchar('\n');
 }
 
+/* Does the name of a group match NAME, of any owner, or NAME@UID? */
+static bool is_named(const char *group, const char *name)
+{
+	size_t length = strlen(name);
+
+	return !strncmp(group, name, length) && (!group[length] || group[length] == '@');
+}
+
 static int print_event(const struct coll_admin_event *event, void *arg)
 {
 	const char *group = arg;
 
-	if (group && strcmp(group, event->group))
+	if (group && !is_named(event->group, group))
 		return 0;
 	if (ctl.json)
 		print_json(event);

@@ -49,7 +49,8 @@ static int group_row(const struct coll_admin_group *group, void *arg)
 
 	table_row(table);
 	table_text(table, GROUP_NAME, group->name);
-	table_number(table, GROUP_ID, group->id);
+	if (group->has_id)
+		table_number(table, GROUP_ID, group->id);
 	table_number(table, GROUP_SIZE, group->size);
 	table_number(table, GROUP_HERE, group->members);
 	table_number(table, GROUP_LANES, group->lanes);
@@ -193,7 +194,8 @@ static int member_row(const struct coll_admin_member *member, void *arg)
 	table_number(table, MEMBER_PID, member->pid);
 	table_text(table, MEMBER_TRANSPORT,
 		   coll_admin_name(COLL_ADMIN_TRANSPORT, member->transport));
-	table_text(table, MEMBER_ADDRESS, text_address(&member->address));
+	if (member->address.ss_family)
+		table_text(table, MEMBER_ADDRESS, text_address(&member->address));
 	table_number(table, MEMBER_INFLIGHT, member->inflight);
 	table_number(table, MEMBER_SUBMITTED, member->submitted);
 	table_number(table, MEMBER_COMPLETED, member->completed);

@@ -11,7 +11,7 @@
 #include "output.h"
 #include "table.h"
 
-#define NAME_SIZE	40
+#define NAME_SIZE	48
 
 /* Time for the ranks of other hosts to answer; ms.  One that does not would delay each screen. */
 #define ANSWER_MS	200

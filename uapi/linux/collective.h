@@ -242,11 +242,10 @@ enum collective_reason_kind {
  *		and STATUS names the rank; or this rank has called LEAVE; or the group was
  *		aborted by netlink, and every later operation fails, too
  * EPROTO	a peer broke the protocol
- * EACCES	the handshake was rejected; or the group on this host has another owner or
- *		another secret
+ * EACCES	the handshake was rejected; or the group on this host has another secret
  * EBUSY	another process has this rank of this group; another thread waits for this
  *		request
- * EEXIST	a group of this name exists with another id, size or number of lanes
+ * EEXIST	a group of this name and user exists with another id, size or number of lanes
  * EISCONN	this file has joined (or connected) before
  * ENOTCONN	the group is not up, or this file has not joined
  * EPERM	the calling process is not the one that joined
@@ -335,7 +334,8 @@ struct collective_query {
  * @flags: 0
  * @name: name of the group, 1 to 32 of [A-Za-z0-9._-], not "." or "..", NUL-padded
  * @id: number of the group, the same on every rank and another one for every new group of
- *	the same name: frames and connections of an earlier group are rejected
+ *	the same name: frames and connections of an earlier group are rejected.  Without a
+ *	secret it admits to the group, so it must be random
  * @rank: 0 .. @nranks - 1
  * @nranks: 1 .. COLLECTIVE_RANKS_MAX
  * @transport: enum collective_transport; ranks may choose differently
@@ -355,7 +355,7 @@ struct collective_query {
  *	usual AUTO.  Must be the same on every rank: otherwise operations fail with EBADMSG
  *
  * Errors: EINVAL, E2BIG, EFAULT, EISCONN (joined before), EBUSY (another process has the
- * rank), EEXIST (another group of this name), EACCES (its user or its secret is another one),
+ * rank), EEXIST (another group of this name and user), EACCES (its secret is another one),
  * EOPNOTSUPP (transport), ENOMEM, EDQUOT (kernel memory, which grows with ranks and lanes),
  * ENFILE, EPERM, EINTR, and the errors of binding the address (EADDRINUSE, EADDRNOTAVAIL,
  * EACCES, EAFNOSUPPORT, ENODEV, EPROTONOSUPPORT).
