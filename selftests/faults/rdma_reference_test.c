@@ -40,7 +40,9 @@
  * @memory: the peer's, REGION bytes
  * @readable: region of @memory that may be read, and
  * @hidden: one that may not
- * @send: input of rank 1, LEN bytes
+ * @sends: memory of rank 1 for its input, LEN bytes and four pages
+ * @send: input of rank 1, LEN bytes of it
+ * @buffer: buffer that contains @sends; 0: none does
  * @recv: its result, LEN bytes
  * @request: its operation
  */
@@ -53,7 +55,9 @@ struct member {
 	__s32 *memory;
 	struct ibv_mr *readable;
 	struct ibv_mr *hidden;
+	__u8 *sends;
 	__s32 *send;
+	__u32 buffer;
 	__s32 *recv;
 	__u64 request;
 };
@@ -103,9 +107,10 @@ static int memory_makes(struct member *m)
 	unsigned int i;
 
 	m->memory = memory(REGION);
-	m->send = memory(LEN);
+	m->sends = memory(LEN + 4 * sysconf(_SC_PAGESIZE));
+	m->send = (void *)m->sends;
 	m->recv = memory(LEN);
-	CHECK(m->memory && m->send && m->recv);
+	CHECK(m->memory && m->sends && m->recv);
 	for (i = 0; i < REGION / sizeof(*m->memory); i++)
 		m->memory[i] = i + 1;
 	m->readable = ibv_reg_mr(m->data.id->pd, m->memory, REGION,
@@ -379,10 +384,15 @@ FIXTURE_TEARDOWN(returned)
 static int be_referred(struct member *m, unsigned int timeout_ms, struct rdma_reference *reference)
 {
 	struct collective_op op = ring_op(m, COLLECTIVE_BROADCAST, 1);
+	__u8 *send = (void *)m->send;
 	unsigned int i;
 
-	for (i = 0; i < LEN / sizeof(*m->send); i++)
-		m->send[i] = 5 * i;
+	for (i = 0; i < LEN; i++)
+		send[i] = 5 * i + i / 256;
+	/* Bytes can be anywhere. */
+	op.type = COLLECTIVE_UINT8;
+	op.count = LEN;
+	op.send_buffer = m->buffer;
 	op.timeout_ms = timeout_ms;
 	CHECK_EQ(0, member_start(m->fd, &op, &m->request));
 	CHECK_EQ(0, announce(m, &op));
@@ -395,6 +405,8 @@ static int be_referred(struct member *m, unsigned int timeout_ms, struct rdma_re
 	CHECK_EQ(0, rdma_peer_receive(&m->data, reference, sizeof(*reference), 0));
 	CHECK_EQ(LEN, reference->len);
 	CHECK_EQ(COLL_DATA_SIZE, m->data.left);
+	/* Nothing tells where the memory is. */
+	CHECK_EQ((uintptr_t)m->send % sysconf(_SC_PAGESIZE), reference->addr);
 	return 0;
 }
 
@@ -442,6 +454,51 @@ TEST_F_TIMEOUT(returned, is_judged, 100)
 	/* In any case the operation is over, and so is the key. */
 	EXPECT_NE(IBV_WC_SUCCESS, peer_reads(m, &self->reference));
 	EXPECT_NE(0, memcmp(m->memory, m->send, LEN));
+}
+
+/* What the peer is told of payload: its offset in a page. */
+FIXTURE(told) {
+	struct member m;
+};
+
+FIXTURE_VARIANT(told) {
+	int offset;
+	bool registered;
+};
+
+FIXTURE_VARIANT_ADD(told, page) { 0, false };
+FIXTURE_VARIANT_ADD(told, odd) { 1, false };
+FIXTURE_VARIANT_ADD(told, behind_a_page) { 4100, false };
+FIXTURE_VARIANT_ADD(told, before_a_page) { 4095, false };
+FIXTURE_VARIANT_ADD(told, registered) { 0, true };
+FIXTURE_VARIANT_ADD(told, registered_odd) { 8191, true };
+
+FIXTURE_SETUP(told)
+{
+	if (!rdma_offered())
+		SKIP(return, "no collective_rdma.ko");
+	ASSERT_EQ(0, member_begins(&self->m));
+}
+
+FIXTURE_TEARDOWN(told)
+{
+	member_ends(&self->m);
+}
+
+TEST_F_TIMEOUT(told, no_address, 100)
+{
+	struct rdma_reference reference;
+	struct member *m = &self->m;
+
+	if (variant->registered)
+		ASSERT_EQ(0, member_register(m->fd, m->sends, LEN + 4 * sysconf(_SC_PAGESIZE), 0,
+					     &m->buffer));
+	m->send = (void *)(m->sends + variant->offset);
+	ASSERT_EQ(0, be_referred(m, 4 * BOUND_MS, &reference));
+	EXPECT_EQ(IBV_WC_SUCCESS, peer_reads(m, &reference));
+	EXPECT_EQ(0, memcmp(m->memory, m->send, LEN));
+	ASSERT_EQ(0, rdma_peer_invalidate(&m->data, RDMA_RETURN, 0, reference.key));
+	EXPECT_EQ(0, member_wait(m->fd, m->request, 0));
 }
 
 /* The peer returns nothing: at the deadline the group fails, and nothing can be read any more. */

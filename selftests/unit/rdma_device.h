@@ -134,8 +134,11 @@ static void device_post(struct ib_qp *qp, const struct ib_send_wr *wr)
 		work->remote_addr = container_of(wr, const struct ib_rdma_wr, wr)->remote_addr;
 		work->rkey = container_of(wr, const struct ib_rdma_wr, wr)->rkey;
 	}
-	if (wr->opcode == IB_WR_REG_MR)
+	if (wr->opcode == IB_WR_REG_MR) {
 		work->mr = container_of(wr, const struct ib_reg_wr, wr)->mr;
+		/* It is told to the peer, and tells no address of this host. */
+		assert(work->mr->iova < PAGE_SIZE);
+	}
 	qp->returns += wr->opcode == IB_WR_SEND_WITH_INV;
 	qp->head++;
 }

@@ -278,14 +278,16 @@ static void conn_qp_event(struct ib_event *event, void *context)
  * @conn: the connection, locked; its identifier has a device; of a call, @depth is what the peer
  *	offers
  *
- * A device that cannot do all that is needed refers to nothing and reads nothing.
+ * A device that cannot do all that is needed refers to nothing and reads nothing.  Regions of
+ * ocrdma can only begin at the address of their first page.
  */
 void coll_rdma_conn_limit(struct coll_rdma_conn *conn)
 {
 	const struct ib_device_attr *attrs = &conn->id->device->attrs;
 	bool able = conn->bulk && attrs->device_cap_flags & IB_DEVICE_MEM_MGT_EXTENSIONS &&
 		    attrs->max_fast_reg_page_list_len >= COLL_RDMA_REF_PIECES &&
-		    attrs->max_qp_rd_atom > 0 && attrs->max_qp_init_rd_atom > 0;
+		    attrs->max_qp_rd_atom > 0 && attrs->max_qp_init_rd_atom > 0 &&
+		    conn->id->device->ops.driver_id != RDMA_DRIVER_OCRDMA;
 	u32 in = able ? min_t(u32, attrs->max_qp_rd_atom, COLL_RDMA_READS) : 0;
 	u32 out = able ? min_t(u32, attrs->max_qp_init_rd_atom, COLL_RDMA_READS) : 0;
 

@@ -130,11 +130,17 @@ static bool ref_map(struct coll_rdma_conn *conn, struct coll_rdma_ref *ref,
 		ref->pieces = 0;
 		return false;
 	}
-	if (ib_map_mr_sg(ref->mr, ref->sg, n, NULL, PAGE_SIZE) == n &&
-	    ref->mr->length == out->more)
-		return true;
-	ref_unmap(ref, device);
-	return false;
+	if (ib_map_mr_sg(ref->mr, ref->sg, n, NULL, PAGE_SIZE) != n ||
+	    ref->mr->length != out->more) {
+		ref_unmap(ref, device);
+		return false;
+	}
+	/*
+	 * A region may begin at any address with the same offset in a page.  That of the device
+	 * would tell the peer where memory of this host is.
+	 */
+	ref->mr->iova = offset_in_page(ref->mr->iova);
+	return true;
 }
 
 /* Have the memory registered, with a key that was not used before. */
