@@ -595,14 +595,9 @@ void coll_lane_check_aborts(struct coll_lane *lane)
  * @conn: the connection; it gets its stream when it is used: coll_lane_use_conn()
  *
  * Context: control runner.
- * Return: 0, -EDQUOT or -ENOMEM.
  */
-int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
+void coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 {
-	int err = conn->ep.transport->setup_bulk(&conn->ep);
-
-	if (err)
-		return err;
 	conn->mailbox = &conn->link->mailboxes[conn->lane];
 	atomic_inc(&lane->net->unused);
 	/* Data may have come since the handshake. */
@@ -616,5 +611,4 @@ int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn)
 	list_add_tail(&conn->node, &lane->new_conns);
 	spin_unlock(&lane->lock);
 	coll_runner_kick(&lane->runner);
-	return 0;
 }

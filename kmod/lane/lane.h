@@ -116,7 +116,7 @@ void coll_lane_cleanup(struct coll_lane *lane);
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
 void coll_lane_check_aborts(struct coll_lane *lane);
 bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn);
-int coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
+void coll_lane_attach(struct coll_lane *lane, struct coll_conn *conn);
 
 /* copier.c */
 void coll_copier_setup(struct coll_lane *lane);

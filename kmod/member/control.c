@@ -29,9 +29,9 @@ static struct coll_member *net_member(struct coll_net *net)
 	return container_of(net, struct coll_member, net);
 }
 
-static int net_data_open(struct coll_conn *conn)
+static void net_data_open(struct coll_conn *conn)
 {
-	return coll_lane_attach(&net_member(conn->net)->lanes[conn->lane], conn);
+	coll_lane_attach(&net_member(conn->net)->lanes[conn->lane], conn);
 }
 
 static int net_announce(struct coll_net *net, u32 peer, const struct coll_control *frame)

@@ -229,21 +229,38 @@ void coll_conn_accept(struct coll_net *net)
 	revert_creds(cred);
 }
 
+/* The transport is told what the HELLOs say, and may have been told otherwise by the peer. */
+static int conn_setup(struct coll_conn *conn)
+{
+	return conn->ep.transport->setup(&conn->ep, conn->kind == COLL_CONN_DATA);
+}
+
 /* Each connection of a link is made once. */
 static int claim_link_slot(struct coll_conn *conn)
 {
-	struct coll_link *link;
-	/* A peer may need the link before this rank does. */
-	int err = coll_link_new(conn->net, conn->peer, false);
+	const struct coll_link *link = coll_link_get(conn->net, conn->peer);
+	int err = link ? coll_link_takes(link, conn) : 0;
 
-	if (err)
-		return err;
-	link = coll_link_get(conn->net, conn->peer);
-	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
-		return -EBUSY;
-	conn->link = link;
-	coll_link_called(link, conn->ep.transport);
-	return 0;
+	if (!err)
+		err = conn_setup(conn);
+	/* A peer may need the link before this rank does. */
+	if (!err)
+		err = coll_link_new(conn->net, conn->peer, false);
+	if (!err)
+		conn->link = coll_link_get(conn->net, conn->peer);
+	return err;
+}
+
+static bool hello_is_of_group(const struct coll_hello *hello, const struct coll_net *net)
+{
+	return hello->id == net->id->group_id && hello->secured == net->secured &&
+	       !memcmp(hello->name, net->id->group_name, sizeof(hello->name));
+}
+
+static bool hello_has_size(const struct coll_hello *hello, const struct coll_net *net)
+{
+	return hello->nranks == net->id->nranks && hello->lanes == net->id->nlanes &&
+	       hello->inflight == COLL_INFLIGHT;
 }
 
 /* Checks a call.  With a secret its slot is claimed after the proof. */
@@ -252,11 +269,9 @@ static int handshake_check(struct coll_conn *conn, const struct coll_hello *hell
 	struct coll_net *net = conn->net;
 
 	if (hello->stage != COLL_HELLO_CALL || hello->to != net->id->rank ||
-	    hello->id != net->id->group_id || hello->secured != net->secured ||
-	    memcmp(hello->name, net->id->group_name, sizeof(hello->name)))
+	    !hello_is_of_group(hello, net))
 		return -EACCES;
-	if (hello->nranks != net->id->nranks || hello->lanes != net->id->nlanes ||
-	    hello->inflight != COLL_INFLIGHT)
+	if (!hello_has_size(hello, net))
 		return -EINVAL;
 	if (hello->from >= net->id->rank)
 		return -EACCES;
@@ -280,7 +295,7 @@ static int conn_refusal(const struct coll_hello *hello)
 	return -EACCES;
 }
 
-/* Checks an answer; a refusal carries the ranks of the call. */
+/* Checks an answer, which repeats the call; a refusal carries the ranks of the call, too. */
 static int check_answer(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	const struct coll_net *net = conn->net;
@@ -288,7 +303,8 @@ static int check_answer(struct coll_conn *conn, const struct coll_hello *hello)
 	u32 to = hello->error ? conn->peer : net->id->rank;
 
 	if (hello->stage != COLL_HELLO_ANSWER || hello->from != from || hello->to != to ||
-	    hello->id != net->id->group_id || hello->secured != net->secured)
+	    hello->kind != conn->kind || hello->lane != conn->lane ||
+	    !hello_is_of_group(hello, net) || !hello_has_size(hello, net))
 		return -EPROTO;
 	return hello->error ? conn_refusal(hello) : 0;
 }
@@ -420,6 +436,11 @@ static int handshake_advance(struct coll_conn *conn)
 
 static int conn_admit(struct coll_conn *conn)
 {
+	/* That of a call was set up before its answer. */
+	int err = conn->outgoing ? conn_setup(conn) : 0;
+
+	if (err)
+		return err;
 	coll_conn_end_handshake(conn);
 	conn->rx_len = 0;
 	conn->state = COLL_CONN_OPEN;
@@ -505,7 +526,7 @@ static const char *reject_reason(int err)
 	case -EOPNOTSUPP:
 		return "its host has the other byte order, or its transport is not accepted here";
 	case -EPROTO:
-		return "it does not speak this version of the protocol";
+		return "it does not speak this version of the protocol, or contradicts itself";
 	case -EACCES:
 		return "it is not of this group";
 	case -EINVAL:

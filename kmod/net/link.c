@@ -300,25 +300,44 @@ void coll_link_free(struct coll_link *link, bool reset)
 }
 
 /**
+ * coll_link_takes() - may a connection be one of a link?
+ * @link: of its peer
+ * @conn: the connection; what it is for is known
+ *
+ * Context: control runner.
+ * Return: 0; -EBUSY: the link has this connection already; -EPROTO: the others of the link have
+ * another transport.
+ */
+int coll_link_takes(const struct coll_link *link, const struct coll_conn *conn)
+{
+	if (conn->kind == COLL_CONN_CONTROL ? link->control : link->data[conn->lane])
+		return -EBUSY;
+	return link->nr_open && link->transport != conn->ep.transport ? -EPROTO : 0;
+}
+
+/**
  * coll_link_attach_conn() - a connection is open: give it to the link or to its lane
  * @link: of its peer
  * @conn: the connection; owned by the link or lane if this succeeds
  *
  * Context: control runner.
- * Return: 0, -EBUSY if the link has this connection already, -EDQUOT or -ENOMEM.
+ * Return: 0, -EBUSY or -EPROTO: see coll_link_takes().
  */
 int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 {
 	struct coll_net *net = link->net;
-	int err;
+	/* Others may have come since it was called. */
+	int err = coll_link_takes(link, conn);
 
+	if (err)
+		return err;
+	if (!conn->outgoing)
+		coll_link_called(link, conn->ep.transport);
 	link->missed_heartbeats = 0;
 	WRITE_ONCE(link->lease,
 		   ktime_get_ns() + coll_fail_heartbeats_ns(net->fail, COLL_LEASE_BEATS));
 
 	if (conn->kind == COLL_CONN_CONTROL) {
-		if (link->control)
-			return -EBUSY;
 		/* Publishes the complete connection. */
 		smp_store_release(&link->control, conn);
 		/* Publishes the link: pairs with coll_endpoint_event(). */
@@ -326,11 +345,7 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 		coll_runner_kick(net->control);
 	} else {
-		if (link->data[conn->lane])
-			return -EBUSY;
-		err = net->ops->data_open(conn);
-		if (err)
-			return err;
+		net->ops->data_open(conn);
 	}
 
 	if (++link->nr_open < 1 + net->id->nlanes)

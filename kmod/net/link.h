@@ -112,6 +112,7 @@ struct coll_link *coll_link_get(const struct coll_net *net, u32 peer);
 int coll_link_begin(struct coll_link *link);
 int coll_link_connect(struct coll_link *link);
 int coll_link_ensure(struct coll_net *net, u32 peer);
+int coll_link_takes(const struct coll_link *link, const struct coll_conn *conn);
 int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn);
 void coll_link_run(struct coll_link *link);
 void coll_link_flush_until(struct coll_link *link, unsigned long until);

@@ -274,6 +274,9 @@ void coll_net_close_listener(struct coll_net *net)
  */
 bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport)
 {
+	/* All ranks are in the hub, and none has a reason to call otherwise. */
+	if (READ_ONCE(net->id->reads))
+		return transport == &coll_local;
 	switch (net->wish) {
 	case COLLECTIVE_TRANSPORT_LOCAL:
 		return transport == &coll_local;

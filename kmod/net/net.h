@@ -33,7 +33,7 @@ struct net;
 
 /**
  * struct coll_net_ops - what the rooms above do with connections and control frames
- * @data_open: take over a data connection that is open.  Return: 0, -EDQUOT or -ENOMEM
+ * @data_open: take over a data connection that is open
  * @announce: an ANNOUNCE has come.  Return: 0 or -EPROTO
  * @abort: an ABORT of one operation has come, after the calls of a mismatch if it is one
  * @peer_left: a LEAVE has come
@@ -48,7 +48,7 @@ struct net;
  * All others are called by the control runner and may sleep.
  */
 struct coll_net_ops {
-	int (*data_open)(struct coll_conn *conn);
+	void (*data_open)(struct coll_conn *conn);
 	int (*announce)(struct coll_net *net, u32 peer, const struct coll_control *control);
 	void (*abort)(struct coll_net *net, const struct coll_control *control,
 		      const struct coll_failure *failure);

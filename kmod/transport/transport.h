@@ -80,10 +80,10 @@ struct coll_endpoint_ops {
  * @sock: TCP: the socket; the endpoint has the only reference to its file
  * @linger: TCP: what the socket needs after close()
  * @saved: TCP: the socket's own callbacks, restored by close()
- * @bvec: COLL_SEND_PIECES entries to describe a frame; NULL before setup_bulk()
+ * @bvec: COLL_SEND_PIECES entries to describe a frame; NULL but of payload, after setup()
  * @headers: page fragment for copies of frame headers, likewise
  * @close_deadline: time at which the connection ends after shutdown() and close(), in jiffies
- * @bulk: true if it is going to carry payload; set by the owner before connect()
+ * @bulk: true if it is going to carry payload; set by the owner before connect(), not by accept()
  * @private: of a transport that is a module of its own
  */
 struct coll_endpoint {
@@ -199,7 +199,9 @@ struct coll_endpoint_info {
  * @info: describe the connection; callable in any thread until the memory of @ep is freed, also
  *	while the owner uses and closes it.  Returns false if it is closed.  NULL: there is nothing
  *	to tell
- * @setup_bulk: prepare a data connection for large payloads; may sleep
+ * @setup: prepare a connection for what its HELLOs say that it is for: @bulk: payload; else control
+ *	frames.  Nothing but HELLOs is sent and received before.  Returns 0; -EPROTO if the peer has
+ *	told the transport otherwise; or another negative errno: the owner closes it.  May sleep
  * @send_rest: let bytes that send() did not accept be received all the same; close() is called
  *	next.  They are @len bytes of a ring of @size bytes, a power of two, from offset @at
  *	modulo @size.  The ring and its charge belong to the transport then.  NULL: close() drops
@@ -227,7 +229,7 @@ struct coll_transport {
 	bool (*revoke)(struct coll_endpoint *ep, const void *owner);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
 	bool (*info)(struct coll_endpoint *ep, struct coll_endpoint_info *info);
-	int (*setup_bulk)(struct coll_endpoint *ep);
+	int (*setup)(struct coll_endpoint *ep, bool bulk);
 	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);
 	void (*close)(struct coll_endpoint *ep, bool reset);

@@ -12,8 +12,7 @@
 /* Time for each step of a connection, on a slow machine; ms. */
 #define STEP_MS		5000
 
-/* Reads in progress that the peer offers, in each direction. */
-#define READS		4
+unsigned int rdma_peer_depth = RDMA_PEER_READS;
 
 const struct rdma_hello rdma_hello_good = {
 	.magic = COLL_RDMA_MAGIC,
@@ -62,8 +61,8 @@ int rdma_peer_call(struct rdma_peer *peer, const struct sockaddr_storage *addr, 
 	struct rdma_conn_param param = {
 		.private_data = hello,
 		.private_data_len = len,
-		.responder_resources = READS,
-		.initiator_depth = READS,
+		.responder_resources = rdma_peer_depth,
+		.initiator_depth = rdma_peer_depth,
 		.retry_count = 7,
 	};
 	int event;

@@ -18,6 +18,10 @@
 #define RDMA_PEER_SENT		1024
 #define RDMA_PEER_SLOT		512
 
+/* Reads in progress that a peer offers in each direction when it calls. */
+#define RDMA_PEER_READS		4
+extern unsigned int rdma_peer_depth;
+
 enum rdma_kind {
 	RDMA_BYTES,
 	RDMA_CREDIT,

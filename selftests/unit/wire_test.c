@@ -535,6 +535,27 @@ static void test_secured(void)
 	free(confirm);
 }
 
+/* A lane is that of data, and an errno that of an answer. */
+static void test_contradictions(void)
+{
+	struct coll_hello wrong = hello;
+	bool passed;
+
+	wrong.kind = COLL_CONN_CONTROL;
+	wrong.lane = 0;
+	passed = !refuses_hello(wrong);
+	wrong.lane = 1;
+	passed &= wrong.lanes > 1 && refuses_hello(wrong);
+	wrong.kind = COLL_CONN_DATA;
+	passed &= !refuses_hello(wrong);
+	wrong.stage = COLL_HELLO_CALL;
+	wrong.error = 0;
+	passed &= !refuses_hello(wrong);
+	wrong.error = EACCES;
+	passed &= refuses_hello(wrong);
+	tap_ok(passed, "a HELLO that contradicts itself is refused");
+}
+
 /* A refusal is a copy of the call with another stage and an errno, even of an invalid call. */
 static void test_refusal(void)
 {
@@ -617,8 +638,9 @@ static void test_reserved(void)
 
 int main(void)
 {
-	tap_plan(19);
+	tap_plan(20);
 	test_secured();
+	test_contradictions();
 	test_refusal();
 	test_byte_order();
 	test_round_trips();

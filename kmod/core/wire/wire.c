@@ -197,6 +197,13 @@ void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error)
 	memcpy(buf, &w, sizeof(w));
 }
 
+/* What a HELLO of another kind, or of another stage, does not say. */
+static bool hello_says_no_more(const struct hello_wire *w)
+{
+	return (w->kind == COLL_CONN_DATA || !w->lane) &&
+	       (w->stage == COLL_HELLO_ANSWER || !w->error);
+}
+
 /* A proof needs a nonce, and is sent only by a rank that has the other side's nonce. */
 static bool hello_proves(const struct hello_wire *w)
 {
@@ -226,7 +233,7 @@ int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 	if (w.magic != HELLO_MAGIC ||
 	    le16_to_cpu(w.version) != COLL_WIRE_VERSION ||
 	    w.stage >= COLL_HELLO_STAGES || w.kind >= COLL_CONN_KINDS ||
-	    w.secured > 1 || w.reserved2 || !hello_proves(&w) ||
+	    w.secured > 1 || w.reserved2 || !hello_says_no_more(&w) || !hello_proves(&w) ||
 	    !all_zero(w.reserved, sizeof(w.reserved)) ||
 	    !all_zero(w.reserved3, sizeof(w.reserved3)) ||
 	    w.name[sizeof(w.name) - 1])

@@ -67,9 +67,9 @@ enum coll_hello_stage {
  * struct coll_hello - call, answer or confirmation on a new connection
  * @stage: enum coll_hello_stage
  * @secured: true if the group has a secret; without one @nonce and @proof are zero
- * @error: of an answer: 0, or a positive errno if the call is refused
+ * @error: of an answer: 0, or a positive errno if the call is refused; else 0
  * @kind: enum coll_conn_kind
- * @lane: lane of a data connection
+ * @lane: lane of a data connection; of a control connection 0
  * @id: id of the group
  * @name: name of the group, padded with NUL
  * @from: rank of the sender

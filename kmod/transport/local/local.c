@@ -263,7 +263,8 @@ static bool local_revoke(struct coll_endpoint *ep, const void *owner)
 	return coll_pipe_revoke(pipe_out(ep), owner);
 }
 
-static int local_setup_bulk(struct coll_endpoint *ep)
+/* The peer is this kernel: there is nothing that it could have told otherwise. */
+static int local_setup(struct coll_endpoint *ep, bool bulk)
 {
 	return 0;
 }
@@ -325,7 +326,7 @@ const struct coll_transport coll_local = {
 	.consumed	= local_consumed,
 	.revoke		= local_revoke,
 	.can_defer_rx	= local_can_defer_rx,
-	.setup_bulk	= local_setup_bulk,
+	.setup		= local_setup,
 	.send_rest	= local_send_rest,
 	.shutdown	= local_shutdown,
 	.close		= local_close,

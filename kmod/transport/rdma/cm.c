@@ -38,13 +38,18 @@ static void conn_reached(struct coll_rdma_conn *conn, enum coll_rdma_state from,
 	coll_rdma_conn_notify(conn);
 }
 
-/* Without one it is zero, and coll_rdma_learn() refuses it. */
+/*
+ * Without one it is zero, and coll_rdma_learn() refuses it.  So if it says that the peer reads,
+ * and the connection manager says that none of its reads may be in progress.
+ */
 static void hello_copy(struct coll_rdma_hello *hello, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
 
 	if (param->private_data && param->private_data_len >= sizeof(*hello))
 		memcpy(hello, param->private_data, sizeof(*hello));
+	if (hello->reads && !param->responder_resources)
+		memset(hello, 0, sizeof(*hello));
 }
 
 /* Called with the identifier's lock of the connection manager; may sleep, but must not wait. */
@@ -461,7 +466,6 @@ int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 			return err;
 		}
 		ep->charged = bytes;
-		ep->bulk = conn->bulk;
 		err = endpoint_accept(ep, conn);
 		if (!err)
 			return 0;

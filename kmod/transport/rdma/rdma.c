@@ -68,10 +68,15 @@ bool coll_rdma_info(struct coll_endpoint *ep, struct coll_endpoint_info *info)
 	return info->local.ss_family;
 }
 
-/* Slots are made when the connection is. */
-static int rdma_setup_bulk(struct coll_endpoint *ep)
+/*
+ * Slots, and what a data connection refers and reads with, are made when the connection is, for
+ * what the peer has told then.
+ */
+static int rdma_setup(struct coll_endpoint *ep, bool bulk)
 {
-	return 0;
+	const struct coll_rdma_conn *conn = ep->private;
+
+	return conn->bulk == bulk ? 0 : -EPROTO;
 }
 
 /* Connections of RDMA devices: messages, and payload that the peer reads. */
@@ -90,7 +95,7 @@ const struct coll_transport coll_rdma = {
 	.revoke		= coll_rdma_revoke,
 	.can_defer_rx	= coll_rdma_can_defer_rx,
 	.info		= coll_rdma_info,
-	.setup_bulk	= rdma_setup_bulk,
+	.setup		= rdma_setup,
 	.send_rest	= coll_rdma_send_rest,
 	.shutdown	= coll_rdma_shutdown,
 	.close		= coll_rdma_close,

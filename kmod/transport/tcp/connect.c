@@ -353,16 +353,20 @@ int coll_tcp_status(struct coll_endpoint *ep)
 }
 
 /**
- * coll_tcp_setup_bulk() - see struct coll_transport
- * @ep: the endpoint of a data connection
+ * coll_tcp_setup() - see struct coll_transport
+ * @ep: the endpoint
+ * @bulk: true if it is going to carry payload
  *
  * Return: 0, -EDQUOT or -ENOMEM.
  */
-int coll_tcp_setup_bulk(struct coll_endpoint *ep)
+int coll_tcp_setup(struct coll_endpoint *ep, bool bulk)
 {
 	struct sock *sk = ep->sock->sk;
-	int err = coll_charge(ep->charges, COLL_TCP_BULK);
+	int err;
 
+	if (!bulk)
+		return 0;
+	err = coll_charge(ep->charges, COLL_TCP_BULK);
 	if (err)
 		return err;
 	ep->charged += COLL_TCP_BULK;

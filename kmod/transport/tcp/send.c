@@ -73,7 +73,7 @@ static int send_pieces(struct coll_endpoint *ep, unsigned int count, u32 len, bo
 
 /**
  * coll_tcp_send_frame() - see struct coll_transport
- * @ep: endpoint of a data connection, after coll_tcp_setup_bulk()
+ * @ep: endpoint of a data connection, after coll_tcp_setup()
  * @out: bytes to send
  * @zerocopy_bytes: out: number of payload bytes that were sent without a copy
  *

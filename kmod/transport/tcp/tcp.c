@@ -13,7 +13,7 @@ const struct coll_transport coll_tcp = {
 	.receive	= coll_tcp_receive,
 	.can_defer_rx		= coll_tcp_can_defer_rx,
 	.info			= coll_tcp_info,
-	.setup_bulk		= coll_tcp_setup_bulk,
+	.setup			= coll_tcp_setup,
 	.shutdown		= coll_tcp_shutdown,
 	.close		= coll_tcp_close,
 };

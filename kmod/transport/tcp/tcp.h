@@ -12,7 +12,7 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 		     const struct sockaddr_storage *local);
 int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
 int coll_tcp_status(struct coll_endpoint *ep);
-int coll_tcp_setup_bulk(struct coll_endpoint *ep);
+int coll_tcp_setup(struct coll_endpoint *ep, bool bulk);
 void coll_tcp_shutdown(struct coll_endpoint *ep, unsigned long until);
 void coll_tcp_close(struct coll_endpoint *ep, bool reset);
 void coll_tcp_release(struct socket *sock, bool reset);
