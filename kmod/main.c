@@ -7,6 +7,7 @@
 #include "core/engine/instance.h"
 #include "exec/fpu.h"
 #include "exec/runner.h"
+#include "mem/folio.h"
 #include "member/exit.h"
 #include "net/conn.h"
 #include "net/link.h"
@@ -23,9 +24,12 @@ static int __init collective_init(void)
 	err = coll_closing_setup();
 	if (err)
 		goto runner;
-	err = coll_conn_setup();
+	err = coll_folios_setup();
 	if (err)
 		goto closing;
+	err = coll_conn_setup();
+	if (err)
+		goto folios;
 	err = coll_link_setup();
 	if (err)
 		goto conn;
@@ -54,6 +58,8 @@ link:
 	coll_link_cleanup();
 conn:
 	coll_conn_cleanup();
+folios:
+	coll_folios_cleanup();
 closing:
 	coll_closing_cleanup();
 runner:
@@ -74,6 +80,7 @@ static void __exit collective_exit(void)
 	coll_closing_cleanup();
 	coll_link_cleanup();
 	coll_conn_cleanup();
+	coll_folios_cleanup();
 	coll_runner_cleanup();
 }
 

@@ -45,7 +45,8 @@ struct coll_account;
  *	buffer		itself, list of pages		coll_buffer_put()
  *	unexpected call	itself				unexpected_free()
  *
- * Not charged here: the pages of buffers and mappings, which count against RLIMIT_MEMLOCK, and
+ * Not charged here: the pages of buffers and mappings, which count against RLIMIT_MEMLOCK; entries
+ * of folios (mem/folio.c), one for each large folio that counts against RLIMIT_MEMLOCK; and
  * payload that is queued in sockets, which net.ipv4.tcp_mem, tcp_rmem and tcp_wmem bound.
  */
 struct coll_charges {

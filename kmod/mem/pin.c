@@ -8,7 +8,8 @@
  * success for it: after the peer's ABORT, the end of its control connection, or the fence.
  *
  * Unpinning never waits.  Queued packets hold page references of their own.  Pages count against
- * the user's RLIMIT_MEMLOCK, unless the process has CAP_IPC_LOCK, and show in its VmPin.
+ * the user's RLIMIT_MEMLOCK, with the rest of their folios (mem/folio.c), unless the process has
+ * CAP_IPC_LOCK.  The pages show in its VmPin.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -20,6 +21,7 @@
 #include <linux/user_namespace.h>
 
 #include "mem/account.h"
+#include "mem/folio.h"
 #include "mem/pin.h"
 
 /* Pages that are pinned between two looks for a fatal signal. */
@@ -215,6 +217,10 @@ struct coll_buffer *coll_buffer_pin(struct coll_charges *charges, atomic64_t *pi
 		}
 		cond_resched();
 	}
+	if (buffer->user)
+		err = coll_folios_charge(buffer->pages, done, buffer->user, &buffer->shared);
+	if (err)
+		goto unpin;
 	return buffer;
 
 unpin:
@@ -284,6 +290,18 @@ struct coll_buffer *coll_buffer_import(struct coll_charges *charges, atomic64_t 
 	return buffer;
 }
 
+static void buffer_unpin(struct coll_buffer *buffer)
+{
+	unsigned long rest = 0;
+
+	if (buffer->shared)
+		rest = coll_folios_uncharge(buffer->pages, buffer->npages, buffer->user);
+	unpin_user_pages_dirty_lock(buffer->pages, buffer->npages, buffer->writable);
+	if (rest)
+		atomic_long_sub(rest, &buffer->user->locked_vm);
+	buffer_unaccount(buffer);
+}
+
 /**
  * coll_buffer_put() - drop a reference; the last one unpins and frees
  * @buffer: the buffer, or NULL
@@ -294,9 +312,7 @@ void coll_buffer_put(struct coll_buffer *buffer)
 {
 	if (!buffer || !refcount_dec_and_test(&buffer->refs))
 		return;
-	if (!buffer->imported) {
-		unpin_user_pages_dirty_lock(buffer->pages, buffer->npages, buffer->writable);
-		buffer_unaccount(buffer);
-	}
+	if (!buffer->imported)
+		buffer_unpin(buffer);
 	buffer_free(buffer);
 }

@@ -18,6 +18,7 @@ struct coll_charges;
  * @addr: address in the process [c]
  * @imported: true if io_uring has pinned the pages and keeps them while the buffer exists [c]
  * @writable: true if results may be stored in it [c]
+ * @shared: true if folios that are pinned in part count with their shares (mem/folio.c) [c]
  * @shift: offset of the first byte in the first page [c]
  * @npages: number of pages [c]
  * @pages: the pages [c]
@@ -33,6 +34,7 @@ struct coll_buffer {
 	u64 addr;
 	bool imported;
 	bool writable;
+	bool shared;
 	u32 shift;
 	unsigned long npages;
 	struct page **pages;

@@ -42,6 +42,8 @@ FIXTURE_SETUP(one_rank)
 	self->page = getpagesize();
 	self->memory = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->memory);
+	/* A huge page would count whole (folio_test.c). */
+	(void)madvise(self->memory, SIZE, MADV_NOHUGEPAGE);
 }
 
 FIXTURE_TEARDOWN(one_rank)
