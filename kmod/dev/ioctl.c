@@ -7,9 +7,11 @@
 #include <linux/compat.h>
 #include <linux/device.h>
 #include <linux/fs.h>
+#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "dev/dev.h"
@@ -391,6 +393,25 @@ static int ioc_answer(const struct ioc *ioc, void __user *ptr, const union ioc_a
 			    min(size, ioc->size) - ioc->answer) ? -EFAULT : 0;
 }
 
+static int ioc_run(const struct ioc *ioc, struct file *file, void __user *ptr, u32 size,
+		   union ioc_arg *arg)
+{
+	int err = copy_struct_from_user(arg, ioc->size, ptr, size);
+
+	if (err)
+		return err;
+	arg->size = size;
+	/* A call that cannot be answered is not made. */
+	if (ioc->back && ioc_answer(ioc, ptr, arg, size))
+		return -EFAULT;
+
+	err = ioc->call(file, arg);
+	if ((ioc->back == IOC_ALWAYS || (ioc->back == IOC_SUCCESS && !err)) &&
+	    ioc_answer(ioc, ptr, arg, size))
+		return -EFAULT;
+	return err;
+}
+
 static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 {
 	void __user *ptr = (void __user *)user;
@@ -402,7 +423,7 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 	if (_IOC_TYPE(cmd) != COLLECTIVE_IOC_MAGIC || _IOC_NR(cmd) >= ARRAY_SIZE(iocs) ||
 	    _IOC_DIR(cmd) != _IOC_NONE || _IOC_SIZE(cmd))
 		return -ENOTTY;
-	ioc = &iocs[_IOC_NR(cmd)];
+	ioc = &iocs[array_index_nospec(_IOC_NR(cmd), ARRAY_SIZE(iocs))];
 	if (!ioc->call)
 		return -ENOTTY;
 	if (get_user(size, (u32 __user *)ptr))
@@ -411,18 +432,10 @@ static long cdev_ioctl(struct file *file, unsigned int cmd, unsigned long user)
 		return -EINVAL;
 	if (size > PAGE_SIZE)
 		return -E2BIG;
-	err = copy_struct_from_user(&arg, ioc->size, ptr, size);
-	if (err)
-		return err;
-	arg.size = size;
-	/* A call that cannot be answered is not made. */
-	if (ioc->back && ioc_answer(ioc, ptr, &arg, size))
-		return -EFAULT;
-
-	err = ioc->call(file, &arg);
-	if ((ioc->back == IOC_ALWAYS || (ioc->back == IOC_SUCCESS && !err)) &&
-	    ioc_answer(ioc, ptr, &arg, size))
-		return -EFAULT;
+	err = ioc_run(ioc, file, ptr, size, &arg);
+	/* The secret of the group is in the struct. */
+	if (ioc->call == ioc_join)
+		memzero_explicit(&arg.join, sizeof(arg.join));
 	return err;
 }
 
@@ -479,10 +492,11 @@ static const struct file_operations cdev_ops = {
 	.uring_cmd	= coll_uring_cmd,
 };
 
+/* Root's only, until udev or the administrator admits others. */
 static char *cdev_node(const struct device *device, umode_t *mode)
 {
 	if (mode)
-		*mode = 0666;
+		*mode = 0600;
 	return NULL;
 }
 

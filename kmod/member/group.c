@@ -12,9 +12,11 @@
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
+#include "compat/memneq.h"
 #include "member/group.h"
 #include "member/member.h"
 #include "member/sysfs.h"
@@ -286,6 +288,7 @@ static struct coll_group *group_new(struct net *net, const struct coll_member *m
 	INIT_LIST_HEAD(&group->members);
 	err = coll_local_hub_init(&group->hub, group->nranks, group->lanes);
 	if (err) {
+		memzero_explicit(group->secret, sizeof(group->secret));
 		kobject_put(&group->kobj);
 		return ERR_PTR(err);
 	}
@@ -363,26 +366,13 @@ static void group_end(struct coll_group *group)
 	kobject_put(&group->kobj);
 }
 
-/* Takes the same time for all secrets. */
-static bool group_has_secret(const struct coll_group *group, const u8 *secret)
-{
-	u8 different = 0;
-	u32 i;
-
-	for (i = 0; i < sizeof(group->secret); i++) {
-		different |= group->secret[i] ^ secret[i];
-		OPTIMIZER_HIDE_VAR(different);
-	}
-	return !different;
-}
-
 static int group_admits(const struct coll_group *group, const struct coll_member *member,
 			const struct collective_join *join)
 {
 	if (group->id != join->id || group->nranks != member->id.nranks ||
 	    group->lanes != member->id.nlanes)
 		return -EEXIST;
-	if (!group_has_secret(group, join->secret))
+	if (coll_memneq(group->secret, join->secret, sizeof(group->secret)))
 		return -EACCES;
 	return coll_group_member(group, member->id.rank) ? -EBUSY : 0;
 }

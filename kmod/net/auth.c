@@ -8,10 +8,13 @@
  *
  * HMAC-SHA256 is over a byte that names the proof, and the call and the answer as sent, with zeros
  * for the answer's own proof.  So a proof cannot be replayed, reflected, or used for another
- * connection.  The accepting side proves first; it trusts nothing before the confirmation.  A proof
- * is valid for one attempt, so the time that a comparison takes reveals nothing of later use.
+ * connection.  The accepting side proves first; it trusts nothing before the confirmation.  A
+ * comparison with a proof takes the same time wherever the two differ.
  */
+#include <linux/string.h>
+
 #include "compat/hmac.h"
+#include "compat/memneq.h"
 #include "core/wire/wire.h"
 #include "net/conn.h"
 #include "net/net.h"
@@ -58,8 +61,9 @@ int coll_auth_check_answer(const struct coll_net *net, const u8 *call, const u8 
 	u8 proof[COLL_PROOF_SIZE];
 	int err = auth_prove(net, COLL_HELLO_ANSWER, call, answer, proof);
 
-	if (!err && memcmp(proof, answer + PROOF_AT, sizeof(proof)))
+	if (!err && coll_memneq(proof, answer + PROOF_AT, sizeof(proof)))
 		err = -EACCES;
+	memzero_explicit(proof, sizeof(proof));
 	return err;
 }
 
@@ -81,5 +85,6 @@ int coll_auth_confirm(const struct coll_net *net, const u8 *call, const u8 *answ
 
 	if (!err)
 		coll_wire_put_confirm(confirm, call, proof);
+	memzero_explicit(proof, sizeof(proof));
 	return err;
 }

@@ -17,6 +17,7 @@
 #include <linux/ratelimit.h>
 #include <linux/slab.h>
 
+#include "compat/memneq.h"
 #include "fail/failure.h"
 #include "limits.h"
 #include "mem/account.h"
@@ -408,7 +409,7 @@ static int receive_confirmation(struct coll_conn *conn)
 {
 	int err = conn_receive_hello(conn);
 
-	if (!err && memcmp(conn->handshake->in, conn->handshake->out, COLL_HELLO_SIZE))
+	if (!err && coll_memneq(conn->handshake->in, conn->handshake->out, COLL_HELLO_SIZE))
 		err = -EACCES;
 	return err ? err : claim_link_slot(conn);
 }

@@ -5,6 +5,7 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/net.h>
+#include <linux/nospec.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -238,7 +239,7 @@ int collective_nl_lane_set_doit(struct sk_buff *skb, struct genl_info *info)
 		err = -ENOENT;
 	}
 	if (!err)
-		coll_member_set_lane_cpu(member, lane, cpu);
+		coll_member_set_lane_cpu(member, array_index_nospec(lane, member->id.nlanes), cpu);
 	coll_group_unlock(member->group);
 	coll_member_drop(member);
 	return err;

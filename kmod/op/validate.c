@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Validation of a call: all fields are checked before anything is done. */
 #include <linux/mm.h>
+#include <linux/nospec.h>
 
 #include "op/footprint.h"
 #include "op/layout.h"
@@ -74,15 +75,18 @@ static int call_check_enums(const struct collective_op *op, u32 nranks)
 static struct coll_plan call_plan(const struct collective_op *op,
 				  const struct coll_requests *reqs)
 {
+	const u8 opcode = array_index_nospec(op->opcode, COLLECTIVE_OPCODE_COUNT);
+
+	/* What call_check_enums() has checked indexes tables of functions, also speculatively. */
 	return (struct coll_plan){
-		.collective = op->opcode,
-		.type = op->type,
-		.reduction = op->reduction,
+		.collective = opcode,
+		.type = array_index_nospec(op->type, COLLECTIVE_TYPE_COUNT),
+		.reduction = array_index_nospec(op->reduction, COLLECTIVE_REDUCTION_COUNT),
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
 		.wide = op->flags & COLLECTIVE_F_WIDE,
 		.vector = op->flags & COLLECTIVE_F_VECTOR,
 		.varlen = op->flags & COLLECTIVE_F_VARLEN &&
-			  opcodes[op->opcode].traits & TRAIT_VARLEN,
+			  opcodes[opcode].traits & TRAIT_VARLEN,
 		.size = coll_type_size(op->type),
 		.rank = reqs->id->rank,
 		.nranks = reqs->id->nranks,
@@ -266,7 +270,7 @@ static const struct coll_schedule *call_schedule(const struct collective_op *op,
 
 	plan->algorithm = op->algorithm;
 	if (plan->algorithm == COLLECTIVE_ALGORITHM_AUTO)
-		plan->algorithm = reqs->id->algorithm[op->opcode];
+		plan->algorithm = reqs->id->algorithm[plan->collective];
 	schedule = coll_schedule_find(plan);
 	if (schedule || op->algorithm != COLLECTIVE_ALGORITHM_AUTO)
 		return schedule;
@@ -313,7 +317,7 @@ int coll_validate(const struct collective_op *op, struct coll_requests *reqs,
 	if (op->flags & ~SUPPORTED_FLAGS)
 		return -EOPNOTSUPP;
 	*plan = call_plan(op, reqs);
-	info = &opcodes[op->opcode];
+	info = &opcodes[plan->collective];
 	holds = call_holds(op, reqs, info);
 	*footprint = (struct coll_footprint){ 0 };
 	err = call_check_unused(op, info->traits);

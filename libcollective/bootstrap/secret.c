@@ -136,11 +136,13 @@ static int read_fd(uint8_t *key, const char *number, uint64_t deadline,
 		return coll_fail(detail, -EINVAL,
 				 "COLL_SECRET_FD=%s is not the number of a descriptor", number);
 	length = read_all(fd, text, sizeof(text), deadline);
-	if (length < 0)
+	if (length < 0) {
+		explicit_bzero(text, sizeof(text));
 		return coll_fail(detail, length, "COLL_SECRET_FD=%s: %s", number,
 				 length == -EINVAL ? "neither a file nor a pipe" :
 				 length == -ETIMEDOUT ? "its writer has not closed it" :
 				 strerrordesc_np(-length));
+	}
 	err = parse_key(key, text, length);
 	explicit_bzero(text, sizeof(text));
 	if (err)

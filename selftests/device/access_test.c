@@ -246,6 +246,15 @@ static int let_in(const void *arg)
 	return 0;
 }
 
+/* Only root opens the device before udev has applied its rule. */
+TEST(closed_at_first)
+{
+	char uevent[256];
+
+	ASSERT_EQ(0, file_get("/sys/class/collective/collective/uevent", uevent, sizeof(uevent)));
+	EXPECT_NE(NULL, strstr(uevent, "DEVMODE=0600")) TH_LOG("%s", uevent);
+}
+
 TEST_F(device, of_a_group)
 {
 	const gid_t group = DEVICE_GROUP;
