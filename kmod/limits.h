@@ -59,11 +59,14 @@
  */
 #define COLL_TRY_MS			5000U
 
+/* Time that a thread which waits in CONNECT has to fail a late one itself; jiffies. */
+#define COLL_CONNECT_LATE		(HZ / 10)
+
 /* An operation is slow after this part of the time to its deadline, percent. */
 #define COLL_DEFAULT_SLOW_PERCENT	50
 
-/* Longest interval between heartbeats that JOIN accepts. */
-#define COLL_HEARTBEAT_MAX_MS		60000
+/* Least interval between heartbeats of a member that connects, ms: nothing is in flight. */
+#define COLL_HEARTBEAT_CONNECT_MS	1000
 
 /*
  * Times after the last frame of a peer, in heartbeats.  A rank completes nothing with success after

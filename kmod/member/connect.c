@@ -152,7 +152,8 @@ static void connect_fail(struct coll_member *member)
 void coll_connect_expire(struct coll_member *member)
 {
 	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
-	    member->connect_deadline && time_after(jiffies, member->connect_deadline + HZ / 10))
+	    member->connect_deadline &&
+	    time_after(jiffies, member->connect_deadline + COLL_CONNECT_LATE))
 		connect_fail(member);
 }
 
@@ -210,8 +211,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		if (member->fail.state == COLLECTIVE_STATE_JOINED)
 			coll_fail_set_state(&member->fail, COLLECTIVE_STATE_CONNECTING);
 		spin_unlock(&member->fail.lock);
-		queue_delayed_work(coll_wq, &member->control.tick,
-				   msecs_to_jiffies(member->id.heartbeat_ms));
+		coll_control_queue_tick(&member->control);
 		if (member->id.reads)
 			coll_control_post(&member->control, COLL_MEMBER_ALL_LOCAL);
 	}

@@ -113,19 +113,21 @@ const struct coll_net_ops coll_control_net_ops = {
  * The runner
  */
 
-/* Do connections wait, which have a time limit, or are accepted at a heartbeat? */
-static bool control_has_calls(const struct coll_net *net)
+/* Do connections need ticks, in any state?  A member that connects probes what is open. */
+static bool control_has_conns(const struct coll_member *member)
 {
-	return READ_ONCE(net->nr_handshakes) || READ_ONCE(net->listener_events);
+	return coll_net_has_calls(&member->net) ||
+	       (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
+		coll_net_has_pings(&member->net));
 }
 
-static void control_resume_for_calls(struct coll_member *member)
+static void control_resume_for_conns(struct coll_member *member)
 {
 	struct coll_net *net = &member->net;
 
-	if (!control_has_calls(net))
+	if (!control_has_conns(member))
 		return;
-	/* @nr_handshakes before @resting: pairs with control_rests(). */
+	/* The connections before @resting: pairs with control_rests(). */
 	smp_mb();
 	if (!READ_ONCE(net->resting))
 		return;
@@ -144,7 +146,7 @@ static bool control_iterate(struct coll_member *member)
 	if (events & BIT(COLL_MEMBER_ALL_LOCAL))
 		coll_net_close_listener(net);
 	coll_net_run_handshakes(net, heartbeat, now);
-	control_resume_for_calls(member);
+	control_resume_for_conns(member);
 	if (events & BIT(COLL_MEMBER_SEND_ABORT))
 		coll_net_send_abort(net);
 	if (events & BIT(COLL_MEMBER_SEND_LEAVE))
@@ -196,12 +198,31 @@ static bool control_has_deferred(const struct coll_member *member)
 	return false;
 }
 
-/* Is there nothing that a tick is for? */
+/*
+ * Is there nothing that a tick is for?  The end of CONNECT has a time of its own, and needs no tick
+ * before.  A group that has failed needs them until its requests have ended.
+ */
 static bool control_idle(const struct coll_member *member)
 {
+	if (control_has_conns(member))
+		return false;
+	switch (READ_ONCE(member->fail.state)) {
+	case COLLECTIVE_STATE_CONNECTING:
+		return true;
+	case COLLECTIVE_STATE_UP:
+		return !READ_ONCE(member->requests.inflight) && !control_has_deferred(member);
+	case COLLECTIVE_STATE_ABORTED:
+		return !READ_ONCE(member->requests.inflight) &&
+		       coll_fail_reason_final(&member->fail, ktime_get_ns());
+	}
+	return false;
+}
+
+/* Links by TCP are probed for a while after the last operation. */
+static u32 control_idle_beats(const struct coll_member *member)
+{
 	return READ_ONCE(member->fail.state) == COLLECTIVE_STATE_UP &&
-	       !READ_ONCE(member->requests.inflight) && !control_has_calls(&member->net) &&
-	       !control_has_deferred(member);
+	       coll_net_has_leases(&member->net) ? COLL_REST_MS / member->id.heartbeat_ms : 0;
 }
 
 /* The smaller memory is charged to the cgroup of the process that joined, as the larger one was. */
@@ -219,28 +240,60 @@ static void control_shrink(struct coll_member *member)
  */
 static bool control_rests(struct coll_member *member)
 {
-	u32 beats = coll_net_has_leases(&member->net) ? COLL_REST_MS / member->id.heartbeat_ms : 0;
-	bool rests = false;
+	bool rests;
 
 	if (!control_idle(member)) {
 		member->control.idle_beats = 0;
 		return false;
 	}
-	if (member->control.idle_beats++ <= beats)
+	if (member->control.idle_beats++ <= control_idle_beats(member))
 		return false;
 	spin_lock(&member->fail.lock);
-	if (member->fail.state == COLLECTIVE_STATE_UP && !member->requests.inflight) {
-		WRITE_ONCE(member->net.resting, true);
-		/* Pairs with coll_lane_may_defer_rx() and control_resume_for_calls(). */
-		smp_mb();
-		if (!control_idle(member))
-			WRITE_ONCE(member->net.resting, false);
-		rests = member->net.resting;
-	}
+	WRITE_ONCE(member->net.resting, true);
+	/* Pairs with coll_lane_may_defer_rx() and control_resume_for_conns(). */
+	smp_mb();
+	rests = control_idle(member);
+	if (!rests)
+		WRITE_ONCE(member->net.resting, false);
 	spin_unlock(&member->fail.lock);
 	if (rests)
 		control_shrink(member);
 	return rests;
+}
+
+/* A lost peer need not be noticed soon before the group is up. */
+static unsigned long control_beat(const struct coll_member *member)
+{
+	u32 ms = member->id.heartbeat_ms;
+
+	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
+	    !coll_net_has_calls(&member->net))
+		ms = max(ms, COLL_HEARTBEAT_CONNECT_MS);
+	return msecs_to_jiffies(ms);
+}
+
+/**
+ * coll_control_queue_tick() - have the member tick, unless it rests
+ * @control: of a member whose CONNECT was called
+ *
+ * What lets the member resume meanwhile has queued an earlier tick.
+ *
+ * Context: CONNECT, or the last tick.
+ */
+void coll_control_queue_tick(struct coll_member_control *control)
+{
+	struct coll_member *member = control_member(control);
+	bool rests = control_rests(member);
+	unsigned long beat = control_beat(member);
+	long left = member->connect_deadline + COLL_CONNECT_LATE + 1 - jiffies;
+
+	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
+	    member->connect_deadline) {
+		beat = rests ? max(left, 1L) : min_t(long, beat, max(left, 1L));
+		rests = false;
+	}
+	if (!rests)
+		queue_delayed_work(coll_wq, &control->tick, beat);
 }
 
 static void control_tick(struct work_struct *work)
@@ -261,9 +314,7 @@ static void control_tick(struct work_struct *work)
 		if (READ_ONCE(member->requests.inflight) ||
 		    READ_ONCE(member->lanes[i].rx_deferred))
 			coll_runner_kick(&member->lanes[i].runner);
-	if (!control_rests(member))
-		queue_delayed_work(coll_wq, &control->tick,
-				   msecs_to_jiffies(member->id.heartbeat_ms));
+	coll_control_queue_tick(control);
 }
 
 static enum hrtimer_restart control_settle(struct hrtimer *timer)

@@ -40,6 +40,7 @@ extern const struct coll_net_ops coll_control_net_ops;
 
 void coll_control_init(struct coll_member_control *control);
 void coll_control_post(struct coll_member_control *control, enum coll_member_event event);
+void coll_control_queue_tick(struct coll_member_control *control);
 void coll_control_stop(struct coll_member_control *control);
 void coll_control_notify(struct coll_fail *fail);
 

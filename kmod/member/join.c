@@ -68,8 +68,11 @@ static int join_check(const struct collective_join *join)
 		return -EINVAL;
 	if (!join->nranks || join->nranks > COLLECTIVE_RANKS_MAX ||
 	    join->rank >= join->nranks || join->lanes > COLLECTIVE_LANES_MAX ||
-	    join->transport >= COLLECTIVE_TRANSPORT_COUNT ||
-	    join->heartbeat_ms > COLL_HEARTBEAT_MAX_MS)
+	    join->transport >= COLLECTIVE_TRANSPORT_COUNT)
+		return -EINVAL;
+	/* So short that a lost peer is noticed soon, and so long that its timer costs little. */
+	if (join->heartbeat_ms && (join->heartbeat_ms < COLLECTIVE_HEARTBEAT_MIN_MS ||
+				   join->heartbeat_ms > COLLECTIVE_HEARTBEAT_MAX_MS))
 		return -EINVAL;
 	for (i = 0; i < COLLECTIVE_OPCODES_MAX; i++)
 		if (join->algorithm[i] >= COLLECTIVE_ALGORITHM_COUNT ||

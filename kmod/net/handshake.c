@@ -161,7 +161,6 @@ static int conn_accept(struct coll_net *net, struct coll_endpoint *listener)
 	}
 	conn->state = COLL_CONN_HELLO;
 	list_add_tail(&conn->node, &net->handshakes);
-	net->nr_handshakes++;
 	net->nr_half_open++;
 	return 0;
 }
@@ -574,7 +573,6 @@ void coll_conn_handshake(struct coll_conn *conn, u64 now)
 		return;
 
 	list_del_init(&conn->node);
-	net->nr_handshakes--;
 	net->nr_half_open -= !conn->outgoing;
 	if (test_bit(COLL_EVENT_READABLE, &net->listener_events))
 		coll_runner_kick(net->control);
@@ -608,7 +606,6 @@ void coll_conn_drop_outgoing(struct coll_link *link)
 		if (!conn->outgoing || conn->link != link)
 			continue;
 		list_del(&conn->node);
-		net->nr_handshakes--;
 		coll_conn_free(conn, true);
 	}
 }

@@ -297,8 +297,12 @@ void coll_net_try_up(struct coll_net *net)
 
 	spin_lock(&fail->lock);
 	if (fail->state == COLLECTIVE_STATE_CONNECTING &&
-	    net->nr_required_open == net->nr_required)
+	    net->nr_required_open == net->nr_required) {
 		coll_fail_set_state(fail, COLLECTIVE_STATE_UP);
+		/* It ticks seldom, or not at all, while it connects. */
+		WRITE_ONCE(net->resting, false);
+		net->ops->resume(net);
+	}
 	spin_unlock(&fail->lock);
 }
 
@@ -310,11 +314,7 @@ void coll_net_try_up(struct coll_net *net)
  */
 void coll_net_take_new_conns(struct coll_net *net)
 {
-	struct coll_conn *conn;
-
 	spin_lock(&net->fail->lock);
-	list_for_each_entry(conn, &net->new_conns, node)
-		net->nr_handshakes++;
 	list_splice_tail_init(&net->new_conns, &net->handshakes);
 	spin_unlock(&net->fail->lock);
 }
@@ -352,6 +352,43 @@ bool coll_net_has_leases(const struct coll_net *net)
 
 	coll_for_each_link(link, net)
 		if (READ_ONCE(link->transport) != &coll_local)
+			return true;
+	return false;
+}
+
+/**
+ * coll_net_has_calls() - does a connection that is not open have a time limit?
+ * @net: of the member
+ *
+ * A call that this rank makes by TCP has none: it ends by an event, or with CONNECT.
+ *
+ * Return: true if a caller has to introduce itself in time, a call waits for a heartbeat to be
+ * accepted, or RDMA is tried where TCP would do.
+ */
+bool coll_net_has_calls(const struct coll_net *net)
+{
+	const struct coll_link *link;
+
+	if (READ_ONCE(net->nr_half_open) || READ_ONCE(net->listener_events))
+		return true;
+	coll_for_each_link(link, net)
+		if (READ_ONCE(link->tries))
+			return true;
+	return false;
+}
+
+/**
+ * coll_net_has_pings() - does a peer have to be probed?
+ * @net: of the member
+ *
+ * Return: true if a link that is not local is open.
+ */
+bool coll_net_has_pings(const struct coll_net *net)
+{
+	const struct coll_link *link;
+
+	coll_for_each_link(link, net)
+		if (READ_ONCE(link->control) && READ_ONCE(link->transport) != &coll_local)
 			return true;
 	return false;
 }

@@ -94,8 +94,7 @@ struct coll_peer_addr {
  * @falls_back: true if coll_link.try_error of some link may not be 0 [a]
  * @listener_events: of all listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
- * @nr_handshakes: entries of it [C]
- * @nr_half_open: of these, those that peers have made [C]
+ * @nr_half_open: of these, the number of those that peers have made [C]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
  * @link_mutex: one thread of the process connects links, or has their rings grow for its requests,
  *	at a time.  Its holder may wait for memory, so the control runner does not wait for it:
@@ -140,7 +139,6 @@ struct coll_net {
 	bool falls_back;
 	unsigned long listener_events;
 	struct list_head handshakes;
-	u32 nr_handshakes;
 	u32 nr_half_open;
 	struct list_head new_conns;
 	struct mutex link_mutex;
@@ -167,6 +165,8 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 		   struct coll_charges *charges, struct coll_runner *control,
 		   const struct coll_net_ops *ops);
 bool coll_net_has_leases(const struct coll_net *net);
+bool coll_net_has_calls(const struct coll_net *net);
+bool coll_net_has_pings(const struct coll_net *net);
 void coll_net_shrink(struct coll_net *net);
 int coll_net_reserve(struct coll_net *net, u32 ops);
 void coll_peer_addr_set(struct coll_peer_addr *peer, const struct sockaddr_storage *addr);
@@ -194,7 +194,7 @@ void coll_net_fall_back(struct coll_net *net);
 void coll_net_unlock_links(struct coll_net *net);
 
 /**
- * coll_net_resume() - let the member tick again: it submits, fails or is called
+ * coll_net_resume() - let the member tick again: it submits, is called, or must probe a peer
  * @net: of the member, locked
  *
  * Context: any.

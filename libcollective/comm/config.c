@@ -14,7 +14,6 @@
 #include "error/names.h"
 
 #define INIT_TIMEOUT_MS	60000
-#define HEARTBEAT_MAX_MS	60000	/* of the kernel */
 #define NAME_CHARACTERS	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 #define SIZE(array) (sizeof(array) / sizeof(*(array)))
@@ -186,6 +185,15 @@ static int read_key(struct coll_settings *settings, const char *text, struct col
 	return err;
 }
 
+/* The kernel refuses others. */
+static int check_heartbeat(unsigned int ms, struct coll_detail *detail)
+{
+	if (!ms || (ms >= COLLECTIVE_HEARTBEAT_MIN_MS && ms <= COLLECTIVE_HEARTBEAT_MAX_MS))
+		return 0;
+	return coll_fail(detail, -EINVAL, "a heartbeat of %u ms: there must be %d to %d", ms,
+			 COLLECTIVE_HEARTBEAT_MIN_MS, COLLECTIVE_HEARTBEAT_MAX_MS);
+}
+
 int coll_config_read(struct coll_settings *settings, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
@@ -211,15 +219,15 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	      coll_env_number("COLL_LANES", COLLECTIVE_LANES_MAX, &lanes, detail) ?:
 	      coll_env_number("COLL_INIT_TIMEOUT_MS", INT_MAX, &init_ms, detail) ?:
 	      coll_env_number("COLL_TIMEOUT_MS", UINT_MAX, &ms, detail) ?:
-	      coll_env_number("COLL_HEARTBEAT_MS", HEARTBEAT_MAX_MS, &beat, detail) ?:
+	      coll_env_number("COLL_HEARTBEAT_MS", UINT_MAX, &beat, detail) ?:
 	      coll_env_number("COLL_INSECURE", 1, &insecure, detail) ?:
 	      coll_env_number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
 	      coll_env_number("COLL_WIDE", 1, &wide, detail);
 	if (err)
 		return err;
-	if (config->heartbeat_ms > HEARTBEAT_MAX_MS)
-		return coll_fail(detail, -EINVAL, "a heartbeat of %u ms: there may be %d at most",
-				 config->heartbeat_ms, HEARTBEAT_MAX_MS);
+	err = check_heartbeat(config->heartbeat_ms ?: beat, detail);
+	if (err)
+		return err;
 	if (config->lanes < 0 || config->lanes > COLLECTIVE_LANES_MAX)
 		return coll_fail(detail, -EINVAL, "%d lanes: there must be 1 to %d",
 				 config->lanes, COLLECTIVE_LANES_MAX);

@@ -161,7 +161,7 @@ enum coll_collective {
  * @init_timeout_ms: time limit of coll_init() in ms (default 60,000); the shortest of all
  *	ranks applies
  * @timeout_ms: deadline of one operation in ms (default: the kernel's, 300 s); ~0U: none
- * @heartbeat_ms: interval in ms at which a silent peer is probed, at most 60,000 (default: the
+ * @heartbeat_ms: interval in ms at which a silent peer is probed, 100 to 60,000 (default: the
  *	kernel's, 1 s)
  * @reserved: must be 0
  * @algorithm: "ring", "tree" or "direct" for all collectives, or a list for single ones, as

@@ -246,7 +246,12 @@ static void test_told_failures(void)
 	expect_failure(-EINVAL, 1, "99 lanes", "also one of rank 0");
 	begin();
 	meeting->ranks[1].heartbeat_ms = 60001;
-	expect_failure(-EINVAL, 1, "a heartbeat of 60001 ms", "so is one beyond a limit");
+	expect_failure(-EINVAL, 1, "a heartbeat of 60001 ms: there must be 100 to 60000",
+		       "so is one beyond a limit");
+	begin();
+	meeting->ranks[1].heartbeat_ms = 99;
+	expect_failure(-EINVAL, 1, "a heartbeat of 99 ms: there must be 100 to 60000",
+		       "and one below");
 	begin();
 	meeting->ranks[1].open_error = -ENOENT;
 	expect_failure(-ENOENT, 1, "the device: No such file",

@@ -313,7 +313,7 @@ static int join_in_use(struct run *run, enum stage stage)
 				 COLLECTIVE_TRANSPORT_LOCAL : COLLECTIVE_TRANSPORT_TCP;
 		join.lanes = COLLECTIVE_LANES_MAX;
 		join.timeout_ms = 1;
-		join.heartbeat_ms = 1;
+		join.heartbeat_ms = COLLECTIVE_HEARTBEAT_MIN_MS;
 		join.secret[3] = 1;
 		memset(join.algorithm, COLLECTIVE_ALGORITHM_RING, COLLECTIVE_RECV);
 		memcpy(join.addr, &taken, sizeof(taken));

@@ -161,7 +161,11 @@ void random_limit_time(unsigned int nr, union argument *arg)
 	switch (nr) {
 	case 1:
 		arg->join.timeout_ms = RANDOM_TIMEOUT_MS;
-		ms = &arg->join.heartbeat_ms;
+		/* Keep values that are refused anyway. */
+		if (!arg->join.heartbeat_ms ||
+		    (arg->join.heartbeat_ms >= COLLECTIVE_HEARTBEAT_MIN_MS &&
+		     arg->join.heartbeat_ms <= COLLECTIVE_HEARTBEAT_MAX_MS))
+			arg->join.heartbeat_ms = RANDOM_HEARTBEAT_MS;
 		break;
 	case 2:
 		ms = &arg->connect.timeout_ms;
@@ -173,8 +177,7 @@ void random_limit_time(unsigned int nr, union argument *arg)
 		ms = &arg->wait.timeout_ms;
 		break;
 	}
-	/* Keep values that are refused anyway. */
-	if (ms && (!*ms || *ms > RANDOM_TIMEOUT_MS) && !(nr == 1 && *ms > 60000))
+	if (ms && (!*ms || *ms > RANDOM_TIMEOUT_MS))
 		*ms = RANDOM_TIMEOUT_MS;
 }
 

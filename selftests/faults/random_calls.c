@@ -412,7 +412,7 @@ static void random_group(struct random_process *process, struct rng *rng)
 			.transport = transport_choice(NULL),
 			.lanes = lanes,
 			.timeout_ms = RANDOM_TIMEOUT_MS,
-			.heartbeat_ms = RANDOM_TIMEOUT_MS,
+			.heartbeat_ms = RANDOM_HEARTBEAT_MS,
 			.addr_len = sizeof(struct sockaddr_in),
 		};
 

@@ -109,6 +109,7 @@ struct random_memory {
 
 /* Timeout of operations and heartbeat period, so that no call waits long; ms. */
 #define RANDOM_TIMEOUT_MS	60
+#define RANDOM_HEARTBEAT_MS	COLLECTIVE_HEARTBEAT_MIN_MS
 
 /**
  * struct random_process - one process

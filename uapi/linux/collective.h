@@ -50,6 +50,8 @@
 #define COLLECTIVE_SECRET_SIZE		32
 #define COLLECTIVE_LANES_MAX		8
 #define COLLECTIVE_RANKS_MAX		1024
+#define COLLECTIVE_HEARTBEAT_MIN_MS	100
+#define COLLECTIVE_HEARTBEAT_MAX_MS	60000
 #define COLLECTIVE_EAGER_LIMIT		32768	/* bytes; larger operations are not copied */
 #define COLLECTIVE_OPCODES_MAX		32	/* also of later versions */
 #define COLLECTIVE_KEY_MAX		((1ULL << 40) - 1)
@@ -341,7 +343,8 @@ struct collective_query {
  * @transport: enum collective_transport; ranks may choose differently
  * @lanes: 1 .. COLLECTIVE_LANES_MAX, the same on every rank; 0: the default
  * @timeout_ms: deadline of an operation that names none; 0: the default (300 s); ~0: none
- * @heartbeat_ms: time between two probes of a link; 0: the default (1 s); at most 60 s
+ * @heartbeat_ms: time between two probes of a link, COLLECTIVE_HEARTBEAT_MIN_MS ..
+ *	COLLECTIVE_HEARTBEAT_MAX_MS; 0: the default (1 s)
  * @secret: secret of the group, the same random bytes on every rank.  Both ends of every
  *	connection prove that they know it (HMAC-SHA256, Documentation/wire.rst); a peer
  *	without this proof is rejected with EACCES.  All zero: every peer that names the
