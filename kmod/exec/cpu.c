@@ -2,8 +2,8 @@
 /*
  * CPU placement: which runners run on which CPU.
  *
- * A runner moves to another CPU the next time that its work item is queued.  A thread that waits
- * for its own operation runs the runner on the CPU of the thread.
+ * A runner moves to another CPU the next time that its work item is queued (home.c).  A thread that
+ * waits for its own operation runs the runner on the CPU of the thread.
  *
  * A lane works in small portions if lanes of another process run on its CPU
  * (coll_cpu_exclusive()).
@@ -116,7 +116,7 @@ static void remove_user(struct coll_cpu_user *user)
 }
 
 /**
- * coll_cpu_enter() - count a runner among those of its CPU
+ * coll_cpu_enter() - count a runner among those of its CPU, now and when it has moved
  * @user: entry for the runner
  * @runner: the runner; its CPU has been online
  * @process: counts of its process
@@ -128,8 +128,9 @@ void coll_cpu_enter(struct coll_cpu_user *user, struct coll_runner *runner,
 {
 	user->runner = runner;
 	user->process = process;
+	runner->user = user;
 	spin_lock(&cpus_lock);
-	add_user(user, runner->cpu);
+	add_user(user, coll_cpu_pick(runner));
 	spin_unlock(&cpus_lock);
 }
 
@@ -147,9 +148,9 @@ void coll_cpu_leave(struct coll_cpu_user *user)
 }
 
 /**
- * coll_cpu_move() - have a runner's work item queued on another CPU from now on
+ * coll_cpu_move() - count a runner among those of another CPU
  * @user: entry of the runner
- * @cpu: CPU that has been online; a workqueue has no workers on others
+ * @cpu: CPU that has been online
  *
  * Context: process.
  */

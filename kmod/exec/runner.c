@@ -6,6 +6,7 @@
 #include <linux/sched.h>
 
 #include "compat/compat.h"
+#include "exec/cpu.h"
 #include "exec/runner.h"
 
 enum {
@@ -14,14 +15,26 @@ enum {
 	RUNNER_MISSED,	/* the same, and it was kicked since the owner last looked */
 };
 
-struct workqueue_struct *coll_wq;
+struct workqueue_struct *coll_lane_wq;
+struct workqueue_struct *coll_control_wq;
+struct workqueue_struct *coll_unbound_wq;
 
 /* Times that an owner runs the function again before it lets other work on its CPU run. */
 #define RUNNER_ROUNDS	64
 
+/*
+ * Work items that a CPU runs at a time.  The scheduler shares a CPU between the workers of a
+ * workqueue and everything else that runs there, so the lanes of all users together get no more
+ * than so many threads would.  It is more than one, because a lane may wait for memory.  Control
+ * work is short and keeps peers from taking a rank for lost, so that of one user that waits for
+ * memory must not keep back that of others.
+ */
+#define RUNNER_LANES_ACTIVE	4
+#define RUNNER_CONTROL_ACTIVE	64
+
 static void runner_queue_work(struct coll_runner *runner)
 {
-	queue_work_on(READ_ONCE(runner->cpu), coll_wq, &runner->work);
+	queue_work_on(coll_cpu_pick(runner), runner->wq, &runner->work);
 }
 
 /* Pass ownership to the work item, or to the thread that has redirected the runner to itself. */
@@ -89,21 +102,25 @@ static void runner_loop(struct coll_runner *runner)
 
 static void runner_work(struct work_struct *work)
 {
-	runner_loop(container_of(work, struct coll_runner, work));
+	struct coll_runner *runner = container_of(work, struct coll_runner, work);
+
+	coll_cpu_note(runner, raw_smp_processor_id());
+	runner_loop(runner);
 }
 
 /**
  * coll_runner_init() - initialise an idle runner
  * @runner: the runner, zeroed
  * @run: see struct coll_runner
- * @cpu: CPU on which the work item runs
+ * @wq: workqueue of its work item
  */
 void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
-		      int cpu)
+		      struct workqueue_struct *wq)
 {
 	atomic_set(&runner->state, RUNNER_IDLE);
 	raw_spin_lock_init(&runner->lock);
-	runner->cpu = cpu;
+	runner->wq = wq;
+	runner->cpu = raw_smp_processor_id();
 	runner->run = run;
 	INIT_WORK(&runner->work, runner_work);
 }
@@ -285,18 +302,33 @@ void coll_runner_stop(struct coll_runner *runner)
 }
 
 /**
- * coll_runner_setup() - allocate the workqueue of all runners
+ * coll_runner_setup() - allocate the workqueues
+ *
+ * A pool of workers runs one work item of a CPU at a time, of all workqueues of the kernel, unless
+ * they are marked as CPU intensive: busy lanes would keep all others back.
  *
  * Return: 0 or -ENOMEM.
  */
 int coll_runner_setup(void)
 {
-	coll_wq = alloc_workqueue("collective", COLL_WQ_PERCPU | WQ_FREEZABLE, 0);
-	return coll_wq ? 0 : -ENOMEM;
+	u32 flags = COLL_WQ_PERCPU | WQ_CPU_INTENSIVE | WQ_FREEZABLE;
+
+	coll_lane_wq = alloc_workqueue("collective", flags, RUNNER_LANES_ACTIVE);
+	coll_control_wq = alloc_workqueue("collective_control", flags, RUNNER_CONTROL_ACTIVE);
+	coll_unbound_wq = alloc_workqueue("collective_unbound", WQ_UNBOUND | WQ_FREEZABLE, 0);
+	if (coll_lane_wq && coll_control_wq && coll_unbound_wq)
+		return 0;
+	coll_runner_cleanup();
+	return -ENOMEM;
 }
 
 /** coll_runner_cleanup() - undo coll_runner_setup() */
 void coll_runner_cleanup(void)
 {
-	destroy_workqueue(coll_wq);
+	if (coll_unbound_wq)
+		destroy_workqueue(coll_unbound_wq);
+	if (coll_control_wq)
+		destroy_workqueue(coll_control_wq);
+	if (coll_lane_wq)
+		destroy_workqueue(coll_lane_wq);
 }

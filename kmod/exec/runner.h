@@ -19,10 +19,16 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+struct coll_cpu_home;
+struct coll_cpu_user;
+
 /**
  * struct coll_runner - a function that is run by one owner at a time
  * @state: IDLE, OWNED or MISSED: enum in runner.c [a]
- * @cpu: CPU on which the work item runs; written by cpu.c [a]
+ * @wq: workqueue of the work item [c]
+ * @cpu: CPU on which the work item runs, or has run last; written by cpu.c [a]
+ * @home: where the work item may run; NULL: on @cpu.  Set while nothing kicks the runner
+ * @user: entry of the runner in cpu.c; NULL: none.  Set likewise
  * @stopping: true if the owner must release it, even if there is more to do [a]
  * @work: the work item
  * @run: the function; works within a budget and returns true if there is more to do
@@ -34,7 +40,10 @@
  */
 struct coll_runner {
 	atomic_t state;
+	struct workqueue_struct *wq;
 	int cpu;
+	const struct coll_cpu_home *home;
+	struct coll_cpu_user *user;
 	bool stopping;
 	struct work_struct work;
 	bool (*run)(struct coll_runner *runner);
@@ -44,7 +53,7 @@ struct coll_runner {
 };
 
 void coll_runner_init(struct coll_runner *runner, bool (*run)(struct coll_runner *runner),
-		      int cpu);
+		      struct workqueue_struct *wq);
 void coll_runner_kick(struct coll_runner *runner);
 void coll_runner_run_now(struct coll_runner *runner);
 bool coll_runner_try_acquire(struct coll_runner *runner);
@@ -57,8 +66,10 @@ void coll_runner_run_redirected(struct coll_runner *runner);
 void coll_runner_stop_redirect(struct coll_runner *runner);
 void coll_runner_stop(struct coll_runner *runner);
 
-/* Runs all work items of the module but those of exec/closing.c. */
-extern struct workqueue_struct *coll_wq;
+/* Lanes, control runners, and what belongs to no CPU: ticks, deadlines, notices. */
+extern struct workqueue_struct *coll_lane_wq;
+extern struct workqueue_struct *coll_control_wq;
+extern struct workqueue_struct *coll_unbound_wq;
 
 int coll_runner_setup(void);
 void coll_runner_cleanup(void);

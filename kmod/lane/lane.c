@@ -483,25 +483,21 @@ static bool lane_run(struct coll_runner *runner)
 	return more;
 }
 
-/*
- * The CPU of a lane's work item: the ranks and lanes of a group are distributed over the CPUs that
- * the joining process may use.  The CPUs of the submitting threads would not do for several ranks
- * on a host: some CPUs would have two lanes, and others none.
+/**
+ * coll_lane_home() - on which CPUs a lane runs
+ * @id: of the member
+ * @index: of the lane
+ * @owner: the process that joins; outlasts the lane
+ * @home: out
+ *
+ * The ranks and lanes of a group are distributed over the CPUs that the process may use.  The CPUs
+ * of the submitting threads would not do for several ranks on a host: some CPUs would have two
+ * lanes, and others none.
  */
-static int lane_cpu(const struct coll_ident *id, u32 index)
+void coll_lane_home(const struct coll_ident *id, u32 index,
+		    const struct coll_cpu_owner *owner, struct coll_cpu_home *home)
 {
-	u32 weight = 0, nth;
-	int cpu;
-
-	/* Work items run on CPUs that have been online only. */
-	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
-		weight++;
-	nth = (id->rank * id->nlanes + index) * weight /
-	      (id->nranks * id->nlanes);
-	for_each_cpu_and(cpu, current->cpus_ptr, cpu_online_mask)
-		if (!nth--)
-			return cpu;
-	return raw_smp_processor_id();
+	coll_cpu_home_init(home, owner, id->rank * id->nlanes + index, id->nranks * id->nlanes);
 }
 
 /**
@@ -512,7 +508,9 @@ static int lane_cpu(const struct coll_ident *id, u32 index)
 void coll_lane_setup(struct coll_lane *lane, u32 index)
 {
 	lane->engine.impl = coll_fpu_reductions();
-	coll_runner_init(&lane->runner, lane_run, lane_cpu(lane->id, index));
+	coll_runner_init(&lane->runner, lane_run, coll_lane_wq);
+	coll_lane_home(lane->id, index, lane->owner, &lane->home);
+	lane->runner.home = &lane->home;
 	coll_cpu_enter(&lane->cpu_user, &lane->runner, lane->process);
 	INIT_LIST_HEAD(&lane->conns);
 	INIT_LIST_HEAD(&lane->done_parts);

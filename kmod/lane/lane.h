@@ -38,10 +38,12 @@ struct coll_lane_ops {
  * struct coll_lane - an independent slice of the payload: an engine and its data connections
  * @runner: runs it
  * @cpu_user: it among the lanes of its CPU
+ * @home: on which CPUs it runs
  * @id: of the member [c]
  * @fail: of the member [c]
  * @net: of the member [c]
  * @process: counts of the process that joined [c]
+ * @owner: the process that joined, for its CPUs [c]
  * @memcg: memory cgroup of the process that joined; charged whatever thread runs the lane [c]
  * @ops: of the operations [c]
  * @engine: its engine [L]
@@ -76,10 +78,12 @@ struct coll_lane_ops {
 struct coll_lane {
 	struct coll_runner runner;
 	struct coll_cpu_user cpu_user;
+	struct coll_cpu_home home;
 	const struct coll_ident *id;
 	struct coll_fail *fail;
 	struct coll_net *net;
 	struct coll_cpu_process *process;
+	const struct coll_cpu_owner *owner;
 	struct mem_cgroup *memcg;
 	const struct coll_lane_ops *ops;
 	struct coll_engine engine;
@@ -109,6 +113,8 @@ struct coll_lane {
 };
 
 /* lane.c */
+void coll_lane_home(const struct coll_ident *id, u32 index,
+		    const struct coll_cpu_owner *owner, struct coll_cpu_home *home);
 void coll_lane_setup(struct coll_lane *lane, u32 index);
 int coll_lane_expose(struct coll_lane *lane);
 void coll_lane_close(struct coll_lane *lane, bool reset);

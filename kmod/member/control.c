@@ -93,7 +93,7 @@ static void net_resume(struct coll_net *net)
 	u32 ms = coll_net_has_leases(net) ? 0 : member->id.heartbeat_ms;
 
 	member->control.idle_beats = 0;
-	mod_delayed_work(coll_wq, &member->control.tick, msecs_to_jiffies(ms));
+	mod_delayed_work(coll_unbound_wq, &member->control.tick, msecs_to_jiffies(ms));
 }
 
 const struct coll_net_ops coll_control_net_ops = {
@@ -293,7 +293,7 @@ void coll_control_queue_tick(struct coll_member_control *control)
 		rests = false;
 	}
 	if (!rests)
-		queue_delayed_work(coll_wq, &control->tick, beat);
+		queue_delayed_work(coll_unbound_wq, &control->tick, beat);
 }
 
 static void control_tick(struct work_struct *work)
@@ -322,7 +322,7 @@ static enum hrtimer_restart control_settle(struct hrtimer *timer)
 	struct coll_member_control *control = container_of(timer, struct coll_member_control,
 							   settle);
 
-	mod_delayed_work(coll_wq, &control->tick, 0);
+	mod_delayed_work(coll_unbound_wq, &control->tick, 0);
 	return HRTIMER_NORESTART;
 }
 
@@ -332,7 +332,7 @@ static enum hrtimer_restart control_settle(struct hrtimer *timer)
  */
 void coll_control_init(struct coll_member_control *control)
 {
-	coll_runner_init(&control->runner, control_run, raw_smp_processor_id());
+	coll_runner_init(&control->runner, control_run, coll_control_wq);
 	INIT_DELAYED_WORK(&control->tick, control_tick);
 	coll_timer_setup(&control->settle, control_settle);
 }

@@ -5,6 +5,7 @@
 #include <linux/hrtimer.h>
 #include <linux/workqueue.h>
 
+#include "exec/cpu.h"
 #include "exec/runner.h"
 
 struct coll_fail;
@@ -22,6 +23,7 @@ enum coll_member_event {
 /**
  * struct coll_member_control - the control runner of a member
  * @runner: manages all connections of the member, one thing at a time
+ * @home: on which CPUs it runs: those of the first lane
  * @events: bit (1 << enum coll_member_event) [a]
  * @tick: work item that sets COLL_MEMBER_HEARTBEAT; not queued while the member rests
  * @idle_beats: heartbeats since something was in flight; of @tick
@@ -30,6 +32,7 @@ enum coll_member_event {
  */
 struct coll_member_control {
 	struct coll_runner runner;
+	struct coll_cpu_home home;
 	unsigned long events;
 	struct delayed_work tick;
 	u32 idle_beats;

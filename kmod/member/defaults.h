@@ -25,8 +25,9 @@ struct coll_defaults {
 	u32 slow_percent;
 };
 
-void coll_member_set_cpus(struct coll_member *member, const struct cpumask *cpus);
-void coll_member_set_lane_cpu(struct coll_member *member, u32 lane, int cpu);
+void coll_member_set_cpus(struct coll_member *member, const struct cpumask *cpus, bool any);
+bool coll_member_may_use_cpus(const struct coll_member *member, const struct cpumask *cpus);
+void coll_member_set_lane_cpu(struct coll_member *member, u32 lane, int cpu, bool any);
 void coll_member_set_defaults(struct coll_member *member, const struct coll_defaults *defaults);
 void coll_group_set_defaults(struct coll_group *group, const struct coll_defaults *defaults);
 

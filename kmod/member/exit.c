@@ -154,7 +154,7 @@ static int watch_begin(struct coll_exit_watch *watch)
 	if (err != -EINTR)
 		return err;
 	INIT_WORK(&watch->register_work, watch_register);
-	queue_work(coll_wq, &watch->register_work);
+	queue_work(coll_unbound_wq, &watch->register_work);
 	flush_work(&watch->register_work);
 	return watch->err;
 }
@@ -299,7 +299,7 @@ static void watch_signal(void *data, int sig, struct kernel_siginfo *info,
 	raw_spin_lock_irqsave(&watches_lock, flags);
 	watch = watch_find(current->mm, task_tgid_nr(current));
 	if (watch)
-		queue_work(coll_wq, &watch->work);
+		queue_work(coll_unbound_wq, &watch->work);
 	raw_spin_unlock_irqrestore(&watches_lock, flags);
 }
 

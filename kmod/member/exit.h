@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 #include "core/wire/answer.h"
+#include "exec/cpu.h"
 
 struct coll_exit_watch;
 struct coll_member;
@@ -21,6 +22,7 @@ struct pid;
  * @pid: its id in the initial PID namespace, for people [c]
  * @own_pid: its id in its own PID namespace, likewise [c]
  * @tgid: the process [c]
+ * @cpus: it and the thread that joined, for their CPUs [c]
  * @node: name of its host when it joined, likewise [c]
  * @exit_watch: of the process [m]
  * @exit_node: in @exit_watch, with the other members of the process
@@ -33,6 +35,7 @@ struct coll_owner {
 	pid_t pid;
 	pid_t own_pid;
 	struct pid *tgid;
+	struct coll_cpu_owner cpus;
 	char node[COLL_NODE_MAX + 1];
 	struct coll_exit_watch *exit_watch;
 	struct list_head exit_node;

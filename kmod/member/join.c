@@ -89,6 +89,7 @@ static void join_lane(struct coll_member *member, u32 index)
 	lane->fail = &member->fail;
 	lane->net = &member->net;
 	lane->process = member->process;
+	lane->owner = &member->owner.cpus;
 	lane->memcg = member->owner.memcg;
 	lane->ops = &coll_request_lane_ops;
 	lane->times = member->requests.times;
@@ -109,7 +110,8 @@ static int join_lanes(struct coll_member *member)
 	}
 	for (i = 0; i < member->id.nlanes; i++)
 		join_lane(member, i);
-	member->control.runner.cpu = member->lanes[0].runner.cpu;
+	coll_lane_home(&member->id, 0, &member->owner.cpus, &member->control.home);
+	member->control.runner.home = &member->control.home;
 	member->requests.lanes = member->lanes;
 	return 0;
 }
@@ -198,6 +200,7 @@ static void join_owner(struct coll_member *member, const struct collective_join 
 	owner->pid = task_tgid_nr(current);
 	owner->own_pid = task_tgid_vnr(current);
 	owner->tgid = get_pid(task_tgid(current));
+	coll_cpu_owner_get(&owner->cpus);
 	strscpy(owner->node, utsname()->nodename, sizeof(owner->node));
 	memcpy(net->secret, join->secret, sizeof(net->secret));
 	net->secured = memchr_inv(join->secret, 0, sizeof(join->secret));
@@ -215,6 +218,7 @@ void coll_member_forget_owner(struct coll_member *member)
 
 	memzero_explicit(member->net.secret, sizeof(member->net.secret));
 	put_pid(owner->tgid);
+	coll_cpu_owner_put(&owner->cpus);
 	put_cred(owner->cred);
 	mem_cgroup_put(owner->memcg);
 	owner->tgid = NULL;
@@ -226,6 +230,9 @@ void coll_member_forget_owner(struct coll_member *member)
 /* JOIN has failed, so the file is again as it was when it was opened. */
 static void join_forget(struct coll_member *member)
 {
+	/* Nothing kicks it, as no listener stands.  A work item still runs if one had stood. */
+	flush_work(&member->control.runner.work);
+	member->control.runner.home = NULL;
 	coll_member_forget_owner(member);
 	memset(&member->id, 0, sizeof(member->id));
 	member->net.nr_required = 0;

@@ -70,7 +70,7 @@ static ssize_t cpus_show(struct kobject *kobj, struct kobj_attribute *attr, char
 
 	for (i = 0; i < member->id.nlanes; i++)
 		len += sysfs_emit_at(buf, len, "%s%d", i ? "," : "",
-				     READ_ONCE(member->lanes[i].runner.cpu));
+				     coll_cpu_pick(&member->lanes[i].runner));
 	return len + sysfs_emit_at(buf, len, "\n");
 }
 
@@ -78,6 +78,7 @@ static ssize_t cpus_store(struct kobject *kobj, struct kobj_attribute *attr, con
 			  size_t count)
 {
 	struct coll_member *member = member_of(kobj);
+	bool any = capable(CAP_SYS_NICE);
 	cpumask_var_t cpus;
 	int err = 0;
 
@@ -89,8 +90,10 @@ static ssize_t cpus_store(struct kobject *kobj, struct kobj_attribute *attr, con
 	if (cpulist_parse(buf, cpus) || cpumask_empty(cpus) ||
 	    !cpumask_subset(cpus, cpu_online_mask))
 		err = -EINVAL;
+	else if (!any && !coll_member_may_use_cpus(member, cpus))
+		err = -EPERM;
 	else
-		coll_member_set_cpus(member, cpus);
+		coll_member_set_cpus(member, cpus, any);
 	free_cpumask_var(cpus);
 	return err ? err : count;
 }

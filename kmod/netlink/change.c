@@ -200,7 +200,8 @@ int collective_nl_group_abort_doit(struct sk_buff *skb, struct genl_info *info)
 }
 
 /* Return: 0 or a negative errno, with a text. */
-static int check_cpu(struct genl_info *info, const struct coll_viewer *viewer, u32 cpu)
+static int check_cpu(struct genl_info *info, const struct coll_member *member,
+		     u32 cpu, bool any)
 {
 	struct nlattr *attr = info->attrs[COLLECTIVE_A_LANE_CPU];
 
@@ -209,9 +210,9 @@ static int check_cpu(struct genl_info *info, const struct coll_viewer *viewer, u
 		NL_SET_ERR_MSG_ATTR(info->extack, attr, "no such CPU is online");
 		return -EINVAL;
 	}
-	if (!viewer->admin && !cpumask_test_cpu(cpu, current->cpus_ptr)) {
+	if (!any && !coll_member_may_use_cpus(member, cpumask_of(cpu))) {
 		NL_SET_ERR_MSG_ATTR(info->extack, attr,
-				    "the caller may not run on this CPU: CAP_NET_ADMIN is needed");
+				    "the caller or the rank may not run on this CPU: CAP_SYS_NICE is needed");
 		return -EPERM;
 	}
 	return 0;
@@ -219,6 +220,8 @@ static int check_cpu(struct genl_info *info, const struct coll_viewer *viewer, u
 
 int collective_nl_lane_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
+	/* Of the initial user namespace: both the opener of the socket and its user. */
+	bool any = netlink_capable(skb, CAP_SYS_NICE);
 	struct coll_viewer viewer;
 	struct coll_member *member;
 	u32 lane, cpu;
@@ -232,14 +235,15 @@ int collective_nl_lane_set_doit(struct sk_buff *skb, struct genl_info *info)
 	member = change_member(skb, info, COLLECTIVE_A_LANE_OWNER, &viewer);
 	if (IS_ERR(member))
 		return PTR_ERR(member);
-	err = check_cpu(info, &viewer, cpu);
+	err = check_cpu(info, member, cpu, any);
 	if (!err && lane >= member->id.nlanes) {
 		NL_SET_ERR_MSG_ATTR(info->extack, info->attrs[COLLECTIVE_A_LANE_LANE],
 				    "the group has fewer lanes");
 		err = -ENOENT;
 	}
 	if (!err)
-		coll_member_set_lane_cpu(member, array_index_nospec(lane, member->id.nlanes), cpu);
+		coll_member_set_lane_cpu(member, array_index_nospec(lane, member->id.nlanes), cpu,
+					 any);
 	coll_group_unlock(member->group);
 	coll_member_drop(member);
 	return err;

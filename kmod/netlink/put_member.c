@@ -149,7 +149,7 @@ static int put_lane(struct coll_message *message, struct coll_member *member, u3
 		return err;
 	err = nla_put_u32(skb, COLLECTIVE_A_LANE_RANK, member->id.rank) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LANE_LANE, index) ||
-	      nla_put_u32(skb, COLLECTIVE_A_LANE_CPU, READ_ONCE(lane->runner.cpu)) ||
+	      nla_put_u32(skb, COLLECTIVE_A_LANE_CPU, coll_cpu_pick(&lane->runner)) ||
 	      put_traffic(skb, COLLECTIVE_A_LANE_TRAFFIC, member, lane);
 	return coll_message_end(message, err);
 }

@@ -139,7 +139,7 @@ void coll_expire_work(struct work_struct *work)
 		if (request) {
 			reason = deadline_reason(request);
 		} else if (reqs->expire_by) {
-			mod_delayed_work(coll_wq, &reqs->expiry,
+			mod_delayed_work(coll_unbound_wq, &reqs->expiry,
 					 max_t(long, reqs->expire_by - jiffies, 0));
 		}
 		spin_unlock(&reqs->fail->lock);

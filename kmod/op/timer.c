@@ -45,5 +45,5 @@ void coll_timer_arm(struct coll_request *request)
 	if (!request->deadline || (reqs->expire_by && !time_before(next, reqs->expire_by)))
 		return;
 	reqs->expire_by = next;
-	mod_delayed_work(coll_wq, &reqs->expiry, max_t(long, next - jiffies, 0));
+	mod_delayed_work(coll_unbound_wq, &reqs->expiry, max_t(long, next - jiffies, 0));
 }

@@ -132,7 +132,7 @@ void coll_notice_post(struct coll_notices *notices, const struct coll_notice *no
 			list_add_tail(&notices->node, &notices_list);
 	}
 	spin_unlock(&notices_lock);
-	queue_work(coll_wq, &notice_work);
+	queue_work(coll_unbound_wq, &notice_work);
 }
 
 /**

@@ -594,12 +594,47 @@ static int own_lane_elsewhere(const void *arg)
 	CHECK_EQ(0, sched_setaffinity(0, sizeof(cpus), &cpus));
 	CHECK_EQ(0, two_ranks_join(fd, addr, name, &group));
 	CHECK_EQ(-EPERM, coll_admin_set_cpu(admin, name, 0, 0, 1));
-	CHECK(!strcmp("the caller may not run on this CPU: CAP_NET_ADMIN is needed",
+	CHECK(!strcmp("the caller or the rank may not run on this CPU: CAP_SYS_NICE is needed",
 		      coll_admin_error(admin)));
 	coll_admin_close(admin);
 	close(fd[0]);
 	close(fd[1]);
 	return 0;
+}
+
+/* The maker of a network namespace is its administrator, and may use no more CPUs than before. */
+static int lane_of_own_namespace(const void *arg)
+{
+	struct sockaddr_storage addr[2];
+	struct coll_admin *admin;
+	char name[33];
+	cpu_set_t cpus;
+	__u64 group;
+	int fd[2];
+
+	CPU_ZERO(&cpus);
+	CPU_SET(0, &cpus);
+	CHECK_EQ(0, sched_setaffinity(0, sizeof(cpus), &cpus));
+	CHECK_EQ(0, unshare(CLONE_NEWUSER | CLONE_NEWNET));
+	CHECK_EQ(0, loopback_set(true));
+	admin = admin_open();
+	CHECK(admin);
+	CHECK_EQ(0, two_ranks_join(fd, addr, name, &group));
+	CHECK_EQ(-EPERM, coll_admin_set_cpu(admin, name, 0, 0, 1));
+	CHECK_EQ(0, coll_admin_set_cpu(admin, name, 0, 0, 0));
+	coll_admin_close(admin);
+	close(fd[0]);
+	close(fd[1]);
+	return 0;
+}
+
+TEST(own_namespace_gives_no_cpus)
+{
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU");
+	if (access("/proc/self/ns/user", F_OK))
+		SKIP(return, "no user namespaces");
+	EXPECT_EQ(0, as_other_user(lane_of_own_namespace, NULL));
 }
 
 TEST(own_group_needs_no_root)

@@ -6,6 +6,9 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
@@ -364,7 +367,7 @@ static int cpus_write(const struct rank *r, const char *text)
 
 static int rank_cpus(struct rank *r)
 {
-	char text[64];
+	char text[64], path[128];
 	float a[20000] = { 0 };
 	int i;
 
@@ -378,8 +381,10 @@ static int rank_cpus(struct rank *r)
 	CHECK_EQ(0, member_get(r->group->name, r->rank, "cpus", text, sizeof(text)));
 	CHECK_EQ(0, strcmp(text, "0,0\n"));
 	/* The mode of the file is not enough: the writer needs the capability. */
+	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/%s/%u/cpus",
+		 r->group->name, r->rank);
 	CHECK_EQ(0, seteuid(65534));
-	CHECK_EQ(-EACCES, cpus_write(r, "0"));
+	CHECK_EQ(-EACCES, file_set(path, "0"));
 	CHECK_EQ(0, seteuid(0));
 	return member_barrier(r->fd);
 }
@@ -389,6 +394,146 @@ TEST(cpus)
 	struct group_config config = { .nranks = 2, .lanes = 2 };
 
 	EXPECT_EQ(0, group_run(&config, rank_cpus, NULL));
+}
+
+static int use_cpus(unsigned long mask)
+{
+	return syscall(SYS_sched_setaffinity, 0, sizeof(mask), &mask) < 0 ? -errno : 0;
+}
+
+static int expect_cpus(const struct rank *r, const char *expected)
+{
+	char text[64];
+
+	CHECK_EQ(0, member_get(r->group->name, r->rank, "cpus", text, sizeof(text)));
+	CHECK_EQ(0, strcmp(expected, text));
+	return 0;
+}
+
+/* Return: time that a CPU was busy, ticks of /proc/stat. */
+static long busy_ticks(const char *cpu)
+{
+	FILE *file = fopen("/proc/stat", "r");
+	long t[7] = { 0 };
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (!strncmp(line, cpu, strlen(cpu)) && line[strlen(cpu)] == ' ')
+			sscanf(strchr(line, ' '), "%ld %ld %ld %ld %ld %ld %ld", &t[0], &t[1],
+			       &t[2], &t[3], &t[4], &t[5], &t[6]);
+	if (file)
+		fclose(file);
+	return t[0] + t[1] + t[2] + t[5] + t[6];
+}
+
+/* Have the work items of the lanes do operations for a second. */
+static int operate(const struct rank *r)
+{
+	static float a[256 * 1024], b[256 * 1024];
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE, .type = COLLECTIVE_FLOAT32,
+		.reduction = COLLECTIVE_SUM, .count = 256 * 1024,
+		.send = (uintptr_t)a, .recv = (uintptr_t)b,
+	};
+	__u64 end = now_ms() + 1000, request;
+	int err;
+
+	while (now_ms() < end) {
+		CHECK_EQ(0, member_start(r->fd, &op, &request));
+		do {
+			sleep_ms(1);
+			err = member_wait(r->fd, request, COLLECTIVE_WAIT_NOWAIT);
+		} while (err == -EINPROGRESS);
+		CHECK_EQ(0, err);
+	}
+	return 0;
+}
+
+/* Operations after @cpu was left for the other one run there. */
+static int runs_beside(const struct rank *r, const char *cpu, const char *other)
+{
+	long left, used;
+
+	CHECK_EQ(0, operate(r));
+	left = busy_ticks(cpu);
+	used = busy_ticks(other);
+	CHECK_EQ(0, operate(r));
+	left = busy_ticks(cpu) - left;
+	used = busy_ticks(other) - used;
+	printf("# %s was busy for %ld ticks, %s for %ld\n", cpu, left, other, used);
+	CHECK(used > 2 * left);
+	return 0;
+}
+
+static int rank_follow(struct rank *r)
+{
+	CHECK_EQ(0, use_cpus(3));
+	CHECK_EQ(0, expect_cpus(r, "0,1\n"));
+	CHECK_EQ(0, use_cpus(2));
+	CHECK_EQ(0, expect_cpus(r, "1,1\n"));
+	CHECK_EQ(0, runs_beside(r, "cpu0", "cpu1"));
+	CHECK_EQ(0, use_cpus(1));
+	CHECK_EQ(0, expect_cpus(r, "0,0\n"));
+	CHECK_EQ(0, runs_beside(r, "cpu1", "cpu0"));
+	CHECK_EQ(0, use_cpus(3));
+	CHECK_EQ(0, expect_cpus(r, "0,1\n"));
+	/* What was chosen among the CPUs of the process is left with them. */
+	CHECK_EQ(0, cpus_write(r, "0"));
+	CHECK_EQ(0, expect_cpus(r, "0,0\n"));
+	CHECK_EQ(0, use_cpus(2));
+	CHECK_EQ(0, expect_cpus(r, "1,1\n"));
+	/* An administrator may choose others, which stay. */
+	CHECK_EQ(0, cpus_write(r, "0"));
+	CHECK_EQ(0, expect_cpus(r, "0,0\n"));
+	CHECK_EQ(0, use_cpus(3));
+	CHECK_EQ(0, use_cpus(2));
+	CHECK_EQ(0, expect_cpus(r, "0,0\n"));
+	return 0;
+}
+
+TEST(lanes_follow_their_process)
+{
+	struct group_config config = { .nranks = 1, .lanes = 2 };
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU");
+	EXPECT_EQ(0, group_run(&config, rank_follow, NULL));
+}
+
+#define CGROUPS	"/tmp/lifecycle_cgroups"
+
+static int rank_cpuset(struct rank *r)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	CHECK_EQ(0, expect_cpus(r, "0,1\n"));
+	CHECK_EQ(0, file_set(CGROUPS "/rank/cpuset.cpus", "1"));
+	CHECK_EQ(0, file_set(CGROUPS "/rank/cgroup.procs", pid));
+	CHECK_EQ(0, expect_cpus(r, "1,1\n"));
+	CHECK_EQ(0, runs_beside(r, "cpu0", "cpu1"));
+	CHECK_EQ(0, file_set(CGROUPS "/rank/cpuset.cpus", "0"));
+	CHECK_EQ(0, expect_cpus(r, "0,0\n"));
+	CHECK_EQ(0, file_set(CGROUPS "/cgroup.procs", pid));
+	CHECK_EQ(0, expect_cpus(r, "0,1\n"));
+	return 0;
+}
+
+TEST(lanes_follow_the_cpuset)
+{
+	struct group_config config = { .nranks = 1, .lanes = 2 };
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU");
+	mkdir(CGROUPS, 0755);
+	if (mount("none", CGROUPS, "cgroup2", 0, NULL) ||
+	    file_set(CGROUPS "/cgroup.subtree_control", "+cpuset"))
+		SKIP(return, "no cpusets");
+	EXPECT_EQ(0, mkdir(CGROUPS "/rank", 0755));
+	EXPECT_EQ(0, group_run(&config, rank_cpuset, NULL));
+	EXPECT_EQ(0, rmdir(CGROUPS "/rank"));
+	EXPECT_EQ(0, umount(CGROUPS));
+	rmdir(CGROUPS);
 }
 
 TEST_HARNESS_MAIN
