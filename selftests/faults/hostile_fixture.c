@@ -23,7 +23,7 @@ static bool guards_intact(const u8 *memory)
 
 unsigned int fixture_short_heartbeat(void)
 {
-	return slow_machine() ? 200 : 30;
+	return slow_machine() ? 200 : COLLECTIVE_HEARTBEAT_MIN_MS;
 }
 
 static unsigned int deadline_ms(void)

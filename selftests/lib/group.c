@@ -579,7 +579,10 @@ static long long number_in(const char *path, const char *key)
 
 #define GROUPS_FOLDER	"/sys/class/collective/collective/groups/"
 
-/* The folder of a group of root is NAME, and of another user NAME@UID. */
+/*
+ * The folder of a group of root is NAME, and of another user NAME@UID.  A group belongs to the user
+ * that made it: a process may have become another one since.
+ */
 static void member_path(char *path, size_t size, const char *name, unsigned int rank,
 			const char *file)
 {
@@ -587,6 +590,9 @@ static void member_path(char *path, size_t size, const char *name, unsigned int 
 
 	if (geteuid())
 		snprintf(owner, sizeof(owner), "@%u", geteuid());
+	snprintf(path, size, GROUPS_FOLDER "%s%s", name, owner);
+	if (access(path, F_OK))
+		owner[0] = '\0';
 	snprintf(path, size, GROUPS_FOLDER "%s%s/%u/%s", name, owner, rank, file);
 }
 
