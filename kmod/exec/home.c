@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Where the runners of a process may run: on the CPUs that the process may use, as they are when a
- * work item is queued.  No interface of the kernel tells that a process is bound to other CPUs, that
- * its cpuset changes, or that CPUs go offline, so they are looked at each time.
+ * work item is queued.  No interface of the kernel tells that a process is bound to other CPUs,
+ * that its cpuset changes, or that CPUs go offline, so they are looked at each time.
  *
  * The CPUs of a process are those of the thread that joined, which a program binds to the CPUs of
  * its rank.  Once that thread has ended they are those of any other thread that lives.
@@ -111,6 +111,7 @@ void coll_cpu_home_set(struct coll_cpu_home *home, int cpu, bool any)
 	bool beyond = any && !coll_cpu_owner_may_use(home->owner, cpumask_of(cpu));
 
 	WRITE_ONCE(home->beyond, beyond ? cpu : -1);
+	/* After @beyond; pairs with the load of @wish in choosing a CPU. */
 	smp_store_release(&home->wish, cpu);
 }
 
@@ -146,6 +147,7 @@ int coll_cpu_pick(const struct coll_runner *runner)
 	rcu_read_lock();
 	allowed = process_cpus(runner->home->owner);
 	if (allowed) {
+		/* Before @beyond; pairs with the store of @wish. */
 		wish = smp_load_acquire(&runner->home->wish);
 		cpu = may_use_wish(runner->home, wish, allowed) ? wish :
 								  deal(runner->home, allowed);

@@ -50,7 +50,7 @@ struct coll_exit_watch {
 	struct mem_cgroup *memcg;
 	pid_t pid;
 	u32 users;
-	struct mutex mutex;
+	struct mutex mutex; /* @members */
 	struct list_head members;
 	struct work_struct work;
 	struct work_struct register_work;

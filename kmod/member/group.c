@@ -33,7 +33,7 @@
  * @changes: how often groups and members have come or gone; not 0
  */
 struct groups {
-	struct mutex lock;
+	struct mutex lock; /* all fields */
 	struct list_head list;
 	DECLARE_HASHTABLE(names, NAMES_BITS);
 	u64 last_serial;

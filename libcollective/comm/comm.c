@@ -62,8 +62,8 @@ struct coll_comm *coll_comm_new(const struct coll_settings *settings)
 }
 
 /*
- * Number in a child's name, which every user sees.  The ids of the child and its parent, which admit
- * to groups without a secret, do not follow from it.
+ * Number in a child's name, which every user sees.  The ids of the child and its parent, which
+ * admit to groups without a secret, do not follow from it.
  */
 static __u64 name_number(__u64 id)
 {

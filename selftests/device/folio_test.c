@@ -233,7 +233,8 @@ TEST_F(folio, edges)
 	ASSERT_EQ(0, member_unregister(self->again, rest));
 	ASSERT_EQ(0, member_unregister(self->fd, whole));
 	munmap(at, size);
-	all = mmap(NULL, variant->limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	all = mmap(NULL, variant->limit, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		   -1, 0);
 	ASSERT_NE(MAP_FAILED, all);
 	/* A kernel without huge pages refuses that. */
 	(void)madvise(all, variant->limit, MADV_NOHUGEPAGE);

@@ -40,7 +40,8 @@ static int dial(const struct sockaddr_storage *addr)
 /* Without a secret, a HELLO with another rank, lane or kind is accepted. */
 static bool would_be_accepted(const u8 *right, const u8 *said)
 {
-	return !memcmp(right, said, 7) && (said[7] || !said[8]) && !memcmp(right + 9, said + 9, 7) &&
+	return !memcmp(right, said, 7) && (said[7] || !said[8]) &&
+	       !memcmp(right + 9, said + 9, 7) &&
 	       !memcmp(right + 16, said + 16, 48) &&
 		!memcmp(right + 68, said + 68, HELLO_SIZE - 68);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members of a process that sleeps cost no CPU time, however short a heartbeat they have: those that
- * wait in CONNECT, by a call that is not answered or for one that does not come, and those of groups
- * that have failed.
+ * Members of a process that sleeps cost no CPU time, however short a heartbeat they have: those
+ * that wait in CONNECT, by a call that is not answered or for one that does not come, and those of
+ * groups that have failed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -21,7 +21,9 @@
 #define MEMBERS		300
 #define SAMPLE		40
 
-/* Most of what doubles if the number of members does: below 4, which it is if each walks over all. */
+/*
+ * Most of what doubles if the number of members does: below 4, which it is if each walks over all.
+ */
 #define LINEAR		3
 #define NOISE_MS	100
 #define JOIN_NOISE_US	300
