@@ -23,13 +23,14 @@ struct workqueue_struct *coll_unbound_wq;
 #define RUNNER_ROUNDS	64
 
 /*
- * Work items that a CPU runs at a time.  The scheduler shares a CPU between the workers of a
- * workqueue and everything else that runs there, so the lanes of all users together get no more
- * than so many threads would.  It is more than one, because a lane may wait for memory.  Control
- * work is short and keeps peers from taking a rank for lost, so that of one user that waits for
- * memory must not keep back that of others.
+ * Work items that a CPU has begun at a time.  A pool of workers runs one work item of a CPU at a
+ * time, of all workqueues of the kernel, and begins another when that one sleeps or ends: other
+ * work waits for at most so many runs of lanes, each of one budget.  It is more than one, because
+ * a lane may wait for memory.
  */
 #define RUNNER_LANES_ACTIVE	4
+
+/* Control work of a user that waits for memory must not keep back that of others. */
 #define RUNNER_CONTROL_ACTIVE	64
 
 static void runner_queue_work(struct coll_runner *runner)
@@ -304,17 +305,19 @@ void coll_runner_stop(struct coll_runner *runner)
 /**
  * coll_runner_setup() - allocate the workqueues
  *
- * A pool of workers runs one work item of a CPU at a time, of all workqueues of the kernel, unless
- * they are marked as CPU intensive: busy lanes would keep all others back.
+ * Lanes leave it to the pool that they run one after another: several threads that share a CPU
+ * would take turns in one operation, which made one of 64 KiB half as slow again.  Control work is
+ * short and may be much, so the scheduler shares the CPU between it and other work.
  *
  * Return: 0 or -ENOMEM.
  */
 int coll_runner_setup(void)
 {
-	u32 flags = COLL_WQ_PERCPU | WQ_CPU_INTENSIVE | WQ_FREEZABLE;
-
-	coll_lane_wq = alloc_workqueue("collective", flags, RUNNER_LANES_ACTIVE);
-	coll_control_wq = alloc_workqueue("collective_control", flags, RUNNER_CONTROL_ACTIVE);
+	coll_lane_wq = alloc_workqueue("collective", COLL_WQ_PERCPU | WQ_FREEZABLE,
+				       RUNNER_LANES_ACTIVE);
+	coll_control_wq = alloc_workqueue("collective_control",
+					  COLL_WQ_PERCPU | WQ_CPU_INTENSIVE | WQ_FREEZABLE,
+					  RUNNER_CONTROL_ACTIVE);
 	coll_unbound_wq = alloc_workqueue("collective_unbound", WQ_UNBOUND | WQ_FREEZABLE, 0);
 	if (coll_lane_wq && coll_control_wq && coll_unbound_wq)
 		return 0;
