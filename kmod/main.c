@@ -7,6 +7,7 @@
 #include "core/engine/instance.h"
 #include "exec/fpu.h"
 #include "exec/runner.h"
+#include "fail/failed_ops.h"
 #include "mem/folio.h"
 #include "member/exit.h"
 #include "net/conn.h"
@@ -27,9 +28,12 @@ static int __init collective_init(void)
 	err = coll_folios_setup();
 	if (err)
 		goto closing;
-	err = coll_conn_setup();
+	err = coll_failed_ops_setup();
 	if (err)
 		goto folios;
+	err = coll_conn_setup();
+	if (err)
+		goto failed_ops;
 	err = coll_link_setup();
 	if (err)
 		goto conn;
@@ -58,6 +62,8 @@ link:
 	coll_link_cleanup();
 conn:
 	coll_conn_cleanup();
+failed_ops:
+	coll_failed_ops_cleanup();
 folios:
 	coll_folios_cleanup();
 closing:
@@ -80,6 +86,7 @@ static void __exit collective_exit(void)
 	coll_closing_cleanup();
 	coll_link_cleanup();
 	coll_conn_cleanup();
+	coll_failed_ops_cleanup();
 	coll_folios_cleanup();
 	coll_runner_cleanup();
 }

@@ -6,7 +6,8 @@
  * with a key that has failed is remembered for the lifetime of the group: its frames may arrive
  * at any later time, and would be taken for those of another operation with the same key.  The
  * memory is bounded because a rank refuses to submit more of them once COLL_FAILED_MAX have
- * failed.
+ * failed.  One table has those of all members: the end of a table waits for a grace period where
+ * irq_work has no interrupt.
  *
  * Memory is allocated when an operation fails.  If there is none, the group fails.
  */
@@ -19,18 +20,26 @@
 #include "fail/failed_ops.h"
 #include "mem/account.h"
 
+/* An operation of a member. */
+struct failed_key {
+	const struct coll_failed_ops *ops;
+	u64 instance;
+};
+
 /**
  * struct coll_failed_op - a message or an operation with a key that has failed
- * @node: in coll_failed_ops.failed
- * @next: the one that failed after it [l]
- * @instance: of the operation
+ * @node: in failed_table
+ * @next: the one of the same member that failed after it [l]
+ * @key: the member and the operation
  * @failure: why it failed
+ * @rcu: lookups of other members may still pass it
  */
 struct coll_failed_op {
 	struct rhash_head node;
 	struct coll_failed_op *next;
-	u64 instance;
+	struct failed_key key;
 	struct coll_failure failure;
+	struct rcu_head rcu;
 };
 
 /**
@@ -60,11 +69,12 @@ struct coll_failed_slots {
 
 static const struct rhashtable_params failed_params = {
 	.head_offset = offsetof(struct coll_failed_op, node),
-	.key_offset = offsetof(struct coll_failed_op, instance),
-	.key_len = sizeof_field(struct coll_failed_op, instance),
-	.automatic_shrinking = false,
-	.nelem_hint = 5,
+	.key_offset = offsetof(struct coll_failed_op, key),
+	.key_len = sizeof(struct failed_key),
+	.automatic_shrinking = true,
 };
+
+static struct rhashtable failed_table;
 
 /* Besides the operations of this rank, those that the others have in flight. */
 static u32 failed_max(const struct coll_failed_ops *ops)
@@ -88,17 +98,14 @@ struct coll_failed_ops *coll_failed_ops_new(struct coll_fail *fail, struct coll_
 		return NULL;
 	ops->fail = fail;
 	ops->charges = charges;
-	if (rhashtable_init(&ops->failed, &failed_params)) {
-		kvfree(ops);
-		return NULL;
-	}
 	return ops;
 }
 
-static void failed_op_free(void *op, void *charges)
+static void failed_op_free(struct coll_failed_ops *ops, struct coll_failed_op *op)
 {
-	coll_uncharge(charges, FAILED_OP_BYTES);
-	kfree(op);
+	rhashtable_remove_fast(&failed_table, &op->node, failed_params);
+	coll_uncharge(ops->charges, FAILED_OP_BYTES);
+	kfree_rcu(op, rcu);
 }
 
 /* Memory for failed operations, zeroed; [l] is held.  Return: -EDQUOT or -ENOMEM as a pointer. */
@@ -156,6 +163,7 @@ static void counted_free(struct coll_failed_ops *ops, u32 first)
  */
 void coll_failed_ops_free(struct coll_failed_ops *ops)
 {
+	struct coll_failed_op *op, *next;
 	u32 i;
 
 	if (!ops)
@@ -165,13 +173,21 @@ void coll_failed_ops_free(struct coll_failed_ops *ops)
 	if (ops->ahead)
 		coll_uncharge(ops->charges, COLL_FAILED_AHEAD * sizeof(*ops->ahead));
 	kfree(ops->ahead);
-	rhashtable_free_and_destroy(&ops->failed, failed_op_free, ops->charges);
+	/* At most failed_max() of them. */
+	for (op = ops->first; op; op = next) {
+		next = op->next;
+		failed_op_free(ops, op);
+		cond_resched();
+	}
 	kvfree(ops);
 }
 
+/* Valid until coll_failed_ops_free(). */
 static const struct coll_failed_op *failed_op_find(struct coll_failed_ops *ops, u64 instance)
 {
-	return rhashtable_lookup_fast(&ops->failed, &instance, failed_params);
+	const struct failed_key key = { .ops = ops, .instance = instance };
+
+	return rhashtable_lookup_fast(&failed_table, &key, failed_params);
 }
 
 static u32 counted_slot(u64 instance)
@@ -301,9 +317,9 @@ static int add_keyed(struct coll_failed_ops *ops, u64 instance,
 	if (!op)
 		goto uncharge;
 	op->next = NULL;
-	op->instance = instance;
+	op->key = (struct failed_key) { .ops = ops, .instance = instance };
 	op->failure = *failure;
-	err = rhashtable_insert_fast(&ops->failed, &op->node, failed_params);
+	err = rhashtable_insert_fast(&failed_table, &op->node, failed_params);
 	if (err) {
 		kfree(op);
 		goto uncharge;
@@ -363,7 +379,7 @@ bool coll_failed_ops_next(struct coll_failed_ops *ops,
 		cursor->ahead = ops->nahead - COLL_FAILED_AHEAD;
 	if (next) {
 		cursor->op = next;
-		*instance = next->instance;
+		*instance = next->key.instance;
 	} else if (cursor->ahead < ops->nahead) {
 		slot = ops->ahead[cursor->ahead++ & (COLL_FAILED_AHEAD - 1)];
 		/* A later failure of the slot means that the earlier operation is over. */
@@ -373,4 +389,20 @@ bool coll_failed_ops_next(struct coll_failed_ops *ops,
 	}
 	spin_unlock(&ops->fail->lock);
 	return found;
+}
+
+/**
+ * coll_failed_ops_setup() - make the table of failed messages and operations with a key
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int coll_failed_ops_setup(void)
+{
+	return rhashtable_init(&failed_table, &failed_params);
+}
+
+/** coll_failed_ops_cleanup() - undo coll_failed_ops_setup(), when no member is left */
+void coll_failed_ops_cleanup(void)
+{
+	rhashtable_destroy(&failed_table);
 }

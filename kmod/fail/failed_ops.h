@@ -2,8 +2,6 @@
 #ifndef COLL_FAILED_OPS_H
 #define COLL_FAILED_OPS_H
 
-#include <linux/rhashtable-types.h>
-
 #include "fail/failure.h"
 #include "limits.h"
 
@@ -25,10 +23,10 @@ struct coll_failed_slots;
  * @counted: by the low bits of an instance without a key: the latest such instance that has
  *	failed, COLL_FAILED_SLOTS of them in each entry; NULL: none of these.  Written under [l],
  *	read by lanes under RCU
- * @failed: struct coll_failed_op by instance: messages and operations with a key.  Inserted
- *	under [l], looked up by lanes under RCU, freed by the teardown only
- * @nfailed: entries of @failed; at most COLL_FAILED_MAX and COLL_INFLIGHT for each rank [l]
- * @first: the first of these; each refers to the next [l]
+ * @nfailed: messages and operations with a key that have failed; at most COLL_FAILED_MAX and
+ *	COLL_INFLIGHT for each rank [l]
+ * @first: the first of these; each refers to the next [l].  Lanes look them up in the table of all
+ *	members under RCU; the teardown frees them
  * @last: the last of these [l]
  * @ahead: indices in @counted of the latest instances without a key that failed before they were
  *	submitted here, a ring of COLL_FAILED_AHEAD.  Those not yet submitted lie within
@@ -39,7 +37,6 @@ struct coll_failed_ops {
 	struct coll_fail *fail;
 	struct coll_charges *charges;
 	struct coll_failed_slots __rcu *counted[COLL_AHEAD_MAX / COLL_FAILED_SLOTS];
-	struct rhashtable failed;
 	u32 nfailed;
 	struct coll_failed_op *first;
 	struct coll_failed_op *last;
@@ -65,5 +62,7 @@ int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
 			const struct coll_failure *failure, u64 next_instance);
 bool coll_failed_ops_next(struct coll_failed_ops *ops, struct coll_failed_ops_cursor *cursor,
 			  u64 *instance);
+int coll_failed_ops_setup(void);
+void coll_failed_ops_cleanup(void);
 
 #endif /* COLL_FAILED_OPS_H */
