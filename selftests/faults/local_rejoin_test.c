@@ -21,6 +21,7 @@
 #include "kselftest_harness.h"
 #include "lib/call.h"
 #include "lib/local_only.h"
+#include "lib/pass_file.h"
 #include "lib/open_device.h"
 #include "lib/two_ranks.h"
 
@@ -200,43 +201,6 @@ TEST_F_TIMEOUT(open_device, joined_again_by_tcp, 60)
 	close(fd[1]);
 	munmap(area[0], 2 * BYTES);
 	munmap(area[1], 2 * BYTES);
-}
-
-static int file_send(int to, int fd)
-{
-	char byte = 0, space[CMSG_SPACE(sizeof(fd))] = "";
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	return sendmsg(to, &msg, 0) == 1 ? 0 : -errno;
-}
-
-static int file_receive(int from)
-{
-	char byte, space[CMSG_SPACE(sizeof(int))];
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = space,
-		.msg_controllen = sizeof(space),
-	};
-	int fd;
-
-	if (recvmsg(from, &msg, 0) != 1 || !CMSG_FIRSTHDR(&msg))
-		return -1;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
-	return fd;
 }
 
 /* The addresses are valid in both processes, with other contents. */

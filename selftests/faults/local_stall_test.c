@@ -13,13 +13,12 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/call.h"
+#include "lib/cgroup.h"
 #include "lib/leak_check.h"
 #include "lib/local_only.h"
 #include "lib/machine.h"
@@ -34,16 +33,6 @@ enum { FLAG_BUSY, FLAG_STALLED, FLAG_TOLD, FLAG_AHEAD, FLAG_END };
 enum { VALUE_LAST };
 
 enum stall { STALL_STOP, STALL_FREEZE, STALL_QUOTA, STALL_CPU };
-
-/**
- * struct cgroup - the second version of cgroups, with a group "stall" for the victim
- * @folder: where it is mounted
- * @mounted: true if it is
- */
-struct cgroup {
-	char folder[64];
-	bool mounted;
-};
 
 FIXTURE(local_stall) {
 	struct cgroup cgroup;
@@ -74,43 +63,6 @@ struct stalling {
 	bool bound;
 };
 
-/* Return: 0 or a negative errno. */
-static int cgroup_set(const char *folder, const char *file, const char *text)
-{
-	char path[128];
-
-	snprintf(path, sizeof(path), "%s/stall/%s", folder, file);
-	return file_set(path, text);
-}
-
-/* Return: 0, or a positive errno. */
-static int cgroup_make(struct cgroup *cgroup)
-{
-	char path[128];
-
-	snprintf(cgroup->folder, sizeof(cgroup->folder), "/tmp/local-stall-XXXXXX");
-	if (!mkdtemp(cgroup->folder) || mount("none", cgroup->folder, "cgroup2", 0, NULL))
-		return errno;
-	cgroup->mounted = true;
-	/* Fails where the first version of cgroups has the controller. */
-	snprintf(path, sizeof(path), "%s/cgroup.subtree_control", cgroup->folder);
-	file_set(path, "+cpu");
-	snprintf(path, sizeof(path), "%s/stall", cgroup->folder);
-	return mkdir(path, 0755) ? errno : 0;
-}
-
-static void cgroup_drop(struct cgroup *cgroup)
-{
-	char path[128];
-
-	if (!cgroup->mounted)
-		return;
-	snprintf(path, sizeof(path), "%s/stall", cgroup->folder);
-	rmdir(path);
-	umount2(cgroup->folder, MNT_DETACH);
-	rmdir(cgroup->folder);
-}
-
 FIXTURE_SETUP(local_stall)
 {
 	const char *file = variant->stall == STALL_FREEZE ? "cgroup.freeze" : "cpu.max";
@@ -122,7 +74,7 @@ FIXTURE_SETUP(local_stall)
 	if (variant->stall != STALL_FREEZE && variant->stall != STALL_QUOTA)
 		return;
 	err = cgroup_make(&self->cgroup);
-	snprintf(path, sizeof(path), "%s/stall/%s", self->cgroup.folder, file);
+	snprintf(path, sizeof(path), "%s/" CGROUP_CHILD "/%s", self->cgroup.folder, file);
 	if (!err && !access(path, W_OK))
 		return;
 	cgroup_drop(&self->cgroup);
@@ -134,19 +86,6 @@ FIXTURE_TEARDOWN(local_stall)
 	cgroup_drop(&self->cgroup);
 }
 
-static int victim_frozen(const struct cgroup *cgroup)
-{
-	const __u64 end = now_ms() + enough_ms(TOLD_MS);
-	char path[128], text[128];
-
-	snprintf(path, sizeof(path), "%s/stall/cgroup.events", cgroup->folder);
-	while (!file_get(path, text, sizeof(text)) && !strstr(text, "frozen 1")) {
-		CHECK(now_ms() < end);
-		sleep_ms(1);
-	}
-	return 0;
-}
-
 static int victim_stall(const struct cgroup *cgroup, enum stall stall, pid_t pid)
 {
 	char number[16];
@@ -156,12 +95,12 @@ static int victim_stall(const struct cgroup *cgroup, enum stall stall, pid_t pid
 	case STALL_STOP:
 		return kill(pid, SIGSTOP);
 	case STALL_FREEZE:
-		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.procs", number));
-		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.freeze", "1"));
-		return victim_frozen(cgroup);
+		CHECK_EQ(0, cgroup_set(cgroup, "cgroup.procs", number));
+		CHECK_EQ(0, cgroup_set(cgroup, "cgroup.freeze", "1"));
+		return cgroup_await_frozen(cgroup, enough_ms(TOLD_MS));
 	case STALL_QUOTA:
-		CHECK_EQ(0, cgroup_set(cgroup->folder, "cpu.max", "1000 100000"));
-		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.procs", number));
+		CHECK_EQ(0, cgroup_set(cgroup, "cpu.max", "1000 100000"));
+		CHECK_EQ(0, cgroup_set(cgroup, "cgroup.procs", number));
 		return 0;
 	default:
 		CHECK_EQ(0, file_set(CPU_ONLINE, "0"));
@@ -175,10 +114,10 @@ static int victim_resume(const struct cgroup *cgroup, enum stall stall, pid_t pi
 	case STALL_STOP:
 		return kill(pid, SIGCONT);
 	case STALL_FREEZE:
-		CHECK_EQ(0, cgroup_set(cgroup->folder, "cgroup.freeze", "0"));
+		CHECK_EQ(0, cgroup_set(cgroup, "cgroup.freeze", "0"));
 		return 0;
 	case STALL_QUOTA:
-		CHECK_EQ(0, cgroup_set(cgroup->folder, "cpu.max", "max"));
+		CHECK_EQ(0, cgroup_set(cgroup, "cpu.max", "max"));
 		return 0;
 	default:
 		CHECK_EQ(0, file_set(CPU_ONLINE, "1"));
