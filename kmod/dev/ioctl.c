@@ -111,6 +111,21 @@ static int ioc_join(struct file *file, union ioc_arg *arg)
 	return err;
 }
 
+/* Return: 0: coll_member_unuse() must follow, which a LEAVE waits for; or a negative errno. */
+static int connect_begin(struct coll_member *member, const struct sockaddr_storage *peers,
+			 u32 timeout_ms)
+{
+	int err = ioc_lock(member);
+
+	if (err)
+		return err;
+	err = coll_member_connect(member, peers, timeout_ms);
+	if (!err)
+		err = coll_member_use(member, COLLECTIVE_STATE_JOINED);
+	mutex_unlock(&member->mutex);
+	return err;
+}
+
 static int ioc_connect(struct file *file, union ioc_arg *arg)
 {
 	struct coll_member *member = file->private_data;
@@ -124,18 +139,23 @@ static int ioc_connect(struct file *file, union ioc_arg *arg)
 	err = ioc_lock(member);
 	if (err)
 		return err;
-	err = -EINVAL;
+	/*
+	 * The number of ranks does not change.  User memory may take long, so it is read unlocked.
+	 */
 	if (connect->npeers != member->id.nranks)
-		goto unlock;
-	peers = ioc_array(connect->peers, array_size(connect->npeers, sizeof(*peers)));
-	err = PTR_ERR_OR_ZERO(peers);
-	if (err)
-		goto unlock;
-	err = coll_member_connect(member, peers, connect->timeout_ms,
-				  !(file->f_flags & O_NONBLOCK));
-	kvfree(peers);
-unlock:
+		err = -EINVAL;
 	mutex_unlock(&member->mutex);
+	if (err)
+		return err;
+	peers = ioc_array(connect->peers, array_size(connect->npeers, sizeof(*peers)));
+	if (IS_ERR(peers))
+		return PTR_ERR(peers);
+	err = connect_begin(member, peers, connect->timeout_ms);
+	kvfree(peers);
+	if (err)
+		return err;
+	err = coll_connect_wait(member, file->f_flags & O_NONBLOCK);
+	coll_member_unuse(member);
 	return err;
 }
 
@@ -149,19 +169,21 @@ static int ioc_register(struct file *file, union ioc_arg *arg)
 	if (reg->flags & ~COLLECTIVE_REGISTER_READ_ONLY || reg->buffer || reg->reserved ||
 	    !reg->length)
 		return -EINVAL;
-	err = ioc_lock(member);
+	/*
+	 * Pinning may take long.  LEAVE waits for it, and can be interrupted; no other call waits.
+	 */
+	err = coll_member_use(member, COLLECTIVE_STATE_JOINED);
 	if (err)
 		return err;
 	buffer = coll_buffer_pin(&member->charges, &member->pinned, reg->addr, reg->length,
 				 !(reg->flags & COLLECTIVE_REGISTER_READ_ONLY));
 	err = PTR_ERR_OR_ZERO(buffer);
-	if (err)
-		goto unlock;
-	err = coll_registry_add(&member->registry, buffer, &reg->buffer);
-	if (err)
-		coll_buffer_put(buffer);
-unlock:
-	mutex_unlock(&member->mutex);
+	if (!err) {
+		err = coll_registry_add(&member->registry, buffer, &reg->buffer);
+		if (err)
+			coll_buffer_put(buffer);
+	}
+	coll_member_unuse(member);
 	return err;
 }
 
@@ -192,23 +214,22 @@ static long ioc_timeout(bool nowait, u32 limit_ms)
 	return limit_ms ? msecs_to_jiffies(limit_ms) + 1 : MAX_SCHEDULE_TIMEOUT;
 }
 
-/* The result of a wait: a restarted call would wait its whole time again. */
-static int ioc_interrupted(int err, u32 limit_ms)
+/*
+ * The result of a wait, and what the struct must keep of it.
+ *
+ * A thread that waits is interrupted without a signal, too: by task work such as io_uring's, the
+ * freezer, SIGSTOP and SIGCONT, a debugger.  The kernel then makes the same call again, with the
+ * same struct, and nothing else of the first call is left.  A module cannot use the restart_block
+ * of nanosleep(): the process may restart the call when the module is gone.
+ *
+ * After a signal with a handler, a call with a limit returns EINTR, as poll() does.
+ */
+static int ioc_interrupted(int err, u32 limit_ms, const struct coll_wait *wait, u32 *until)
 {
-	return err == -ERESTARTSYS && limit_ms ? -EINTR : err;
-}
+	bool interrupted = err == -ERESTARTSYS && limit_ms;
 
-/* The operation was submitted by an earlier call, whose wait has ended before it. */
-static int submit_resume(struct coll_member *member, struct collective_submit *submit,
-			 long timeout)
-{
-	struct coll_wait wait = { .ids = &submit->request, .n = 1, .timeout = timeout };
-	int err = coll_wait(&wait, &member->requests);
-
-	submit->received = wait.received;
-	if (wait.index < wait.n)
-		submit->request = 0;
-	return err;
+	*until = interrupted ? wait->until : 0;
+	return interrupted ? -ERESTARTNOHAND : err;
 }
 
 static int ioc_submit(struct file *file, union ioc_arg *arg)
@@ -216,24 +237,37 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 	struct coll_member *member = file->private_data;
 	struct collective_submit *submit = &arg->submit;
 	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
-	long timeout = ioc_timeout(nowait, submit->wait_ms);
+	struct coll_wait wait = {
+		.ids = &submit->request,
+		.n = 1,
+		.timeout = ioc_timeout(nowait, submit->wait_ms),
+		.until = submit->until,
+	};
 	int err;
 
 	submit->received = 0;
-	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT || submit->reserved ||
+	submit->until = 0;
+	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT ||
 	    (nowait && (submit->request || submit->wait_ms)))
 		return -EINVAL;
-	err = coll_member_use(member);
+	err = coll_member_use(member, COLLECTIVE_STATE_UP);
 	if (err)
 		return err;
 
-	if (!submit->request)
-		err = coll_request_submit(&member->requests, &submit->op, timeout,
-					  &submit->request, &submit->received);
-	else
-		err = submit_resume(member, submit, timeout);
+	if (!submit->request) {
+		err = coll_request_submit(&member->requests, &submit->op, &submit->request, &wait);
+	} else {
+		/* Submitted by an earlier call, whose wait has ended before the operation. */
+		err = coll_wait(&wait, &member->requests);
+		if (wait.index < wait.n)
+			submit->request = 0;
+	}
 	coll_member_unuse(member);
-	return ioc_interrupted(err, submit->wait_ms);
+	submit->received = wait.received;
+	err = ioc_interrupted(err, submit->wait_ms, &wait, &submit->until);
+	/* A struct that ends before @until cannot keep it. */
+	return err == -ERESTARTNOHAND && arg->size < offsetofend(struct collective_submit, until) ?
+	       -EINTR : err;
 }
 
 static int ioc_wait(struct file *file, union ioc_arg *arg)
@@ -246,6 +280,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 		.n = 1,
 		.timeout = ioc_timeout(request->flags & COLLECTIVE_WAIT_NOWAIT,
 				       request->timeout_ms),
+		.until = request->until,
 	};
 	u64 *ids = NULL;
 	int err;
@@ -255,9 +290,9 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 		request->request = 0;
 	request->received = 0;
 	request->index = 0;
+	request->until = 0;
 	if (request->flags & ~(COLLECTIVE_WAIT_NOWAIT | COLLECTIVE_WAIT_ANY) ||
-	    request->reserved || request->count > COLL_INFLIGHT ||
-	    !request->count == any || !request->requests == any)
+	    request->count > COLL_INFLIGHT || !request->count == any || !request->requests == any)
 		return -EINVAL;
 	if (any) {
 		ids = ioc_array(request->requests, array_size(request->count, sizeof(*ids)));
@@ -267,7 +302,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 		wait.n = request->count;
 	}
 
-	err = coll_member_use(member);
+	err = coll_member_use(member, COLLECTIVE_STATE_UP);
 	if (!err) {
 		err = coll_wait(&wait, &member->requests);
 		coll_member_unuse(member);
@@ -280,7 +315,7 @@ static int ioc_wait(struct file *file, union ioc_arg *arg)
 		request->index = wait.index;
 	}
 	kvfree(ids);
-	return ioc_interrupted(err, request->timeout_ms);
+	return ioc_interrupted(err, request->timeout_ms, &wait, &request->until);
 }
 
 /**
@@ -297,7 +332,7 @@ int coll_dev_cancel(struct coll_member *member, const struct collective_cancel *
 
 	if (cancel->flags & ~COLLECTIVE_CANCEL_USER_DATA)
 		return -EINVAL;
-	err = coll_member_use(member);
+	err = coll_member_use(member, COLLECTIVE_STATE_UP);
 	if (err)
 		return err;
 	err = coll_request_cancel(&member->requests,
@@ -381,7 +416,7 @@ static const struct ioc iocs[] = {
 	IOC(COLLECTIVE_IOC_UNREGISTER, ioc_unregister, collective_unregister, buffer, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_SUBMIT, ioc_submit, collective_submit, request, IOC_ALWAYS,
 	    IOC_ANSWER(collective_submit, request)),
-	IOC(COLLECTIVE_IOC_WAIT, ioc_wait, collective_wait, reserved, IOC_ALWAYS),
+	IOC(COLLECTIVE_IOC_WAIT, ioc_wait, collective_wait, until, IOC_ALWAYS),
 	IOC(COLLECTIVE_IOC_CANCEL, ioc_cancel, collective_cancel, request, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, IOC_SUCCESS),
 	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, IOC_NEVER),

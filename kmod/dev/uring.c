@@ -2,10 +2,9 @@
 /*
  * Operations as SQEs of io_uring (Documentation/design/overview.rst).
  *
- * A command has at most one request, and a request from here has one command.  Both end in the
- * command's task work, which collects the request and then completes the command.  The task work
- * and the cancellation of a command both hold the ring's lock, so a command that can be cancelled
- * has its request.  The command keeps its file open, and the file its member.
+ * A command has at most one request, and a request from here has one command.  The command keeps
+ * the result of its request.  Its task work collects the request, unless LEAVE has done that, and
+ * then completes the command.  The command keeps its file open, and the file its member.
  *
  * From io_uring_cmd_mark_cancelable() on io_uring drops a command only when it is completed, so
  * an error is then a completion, too.
@@ -19,12 +18,16 @@
 
 /**
  * struct uring_pdu - the module's part of a command
- * @request: of the command, until it is collected
+ * @id: of the complete request
+ * @received: of it: see struct coll_request
+ * @error: result of the operation; negative errno or 0
  * @issue_flags: valid while the command is issued
  * @big: true if the CQE has 32 bytes, so that the received length fits
  */
 struct uring_pdu {
-	struct coll_request *request;
+	u64 id;
+	u64 received;
+	int error;
 	unsigned int issue_flags;
 	bool big;
 };
@@ -36,18 +39,21 @@ static struct uring_pdu *uring_pdu(struct io_uring_cmd *cmd)
 
 COLL_URING_TASK_WORK(uring_finish, cmd, issue_flags)
 {
-	struct uring_pdu *pdu = uring_pdu(cmd);
-	bool big = pdu->big;
-	u64 received;
-	int err;
+	struct coll_member *member = cmd->file->private_data;
+	const struct uring_pdu *pdu = uring_pdu(cmd);
 
-	err = coll_wait_collect(pdu->request, &received);
-	pdu->request = NULL;
-	coll_uring_done(cmd, err, received, big, issue_flags);
+	coll_wait_collect(&member->requests, pdu->id);
+	coll_uring_done(cmd, pdu->error, pdu->received, pdu->big, issue_flags);
 }
 
+/* Called with [l].  LEAVE may free the request as soon as that is unlocked. */
 static void uring_complete(struct coll_request *request)
 {
+	struct uring_pdu *pdu = uring_pdu(request->completion_ctx);
+
+	pdu->id = request->id;
+	pdu->error = request->error;
+	pdu->received = request->received;
 	io_uring_cmd_complete_in_task(request->completion_ctx, uring_finish);
 }
 
@@ -99,11 +105,9 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 		return PTR_ERR(request);
 
 	request->user_data = cmd_to_io_kiocb(cmd)->cqe.user_data;
-	pdu->request = request;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
 	err = coll_request_start(request, NULL);
 	if (err) {
-		pdu->request = NULL;
 		coll_request_free(request);
 		coll_uring_done(cmd, err, 0, pdu->big, issue_flags);
 	}
@@ -122,10 +126,13 @@ static int uring_cancel(struct coll_member *member, struct io_uring_cmd *cmd)
 static int uring_end(struct coll_member *member, struct io_uring_cmd *cmd)
 {
 	/* The failure of the group ends the operation, and tells the other ranks the reason. */
-	if (coll_exit_of(member))
+	if (coll_exit_of(member)) {
 		coll_exit_report(member);
-	else
+	} else if (!coll_member_hold(member)) {
+		/* LEAVE frees links and lanes as soon as the operation has ended. */
 		coll_request_cancel(&member->requests, COLL_FIND_BY_CTX, (uintptr_t)cmd);
+		coll_member_drop(member);
+	}
 	return 0;
 }
 
@@ -148,7 +155,7 @@ int coll_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return uring_cancel(member, cmd);
 	if (cmd->cmd_op != COLLECTIVE_IOC_SUBMIT)
 		return -ENOTTY;
-	err = coll_member_use(member);
+	err = coll_member_use(member, COLLECTIVE_STATE_UP);
 	if (err)
 		return err;
 	err = uring_submit(member, cmd, issue_flags);

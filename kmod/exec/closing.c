@@ -3,9 +3,9 @@
  * Deferred closing: work that continues after its file has been released.
  *
  * There are two kinds: sockets that linger until the peer has acknowledged the last bytes
- * (transport/tcp/linger.c), and members that a kernel thread has released (dev/ioctl.c).  Either
- * takes minutes if a peer is silent; a workqueue of its own keeps other work from waiting for it,
- * and no work item sleeps for a socket.  No open file holds a reference to the module meanwhile;
+ * (transport/tcp/linger.c), and members whose file another process or a kernel thread has released
+ * (member/member.c).  Either takes minutes if a peer is silent, so no work item sleeps for it: an
+ * event or a timer queues the work.  No open file holds a reference to the module meanwhile;
  * instead, the module's exit waits until the number of closings in progress is 0.
  */
 #include <linux/atomic.h>
@@ -54,7 +54,16 @@ void coll_closing_wait(void)
  */
 int coll_closing_setup(void)
 {
-	coll_closing_wq = alloc_workqueue("collective_closing", WQ_UNBOUND | WQ_FREEZABLE, 0);
+	/*
+	 * As many at once as there may be: the end of a member may sleep for milliseconds, and
+	 * those of one user must not delay those of another.  Their number is bounded by what they
+	 * are charged.
+	 *
+	 * Freezable, because they use sockets and RDMA devices.  None of them sleeps for a peer or
+	 * for a frozen process, so a suspend waits for milliseconds.
+	 */
+	coll_closing_wq = alloc_workqueue("collective_closing", WQ_UNBOUND | WQ_FREEZABLE,
+					  WQ_MAX_ACTIVE);
 	return coll_closing_wq ? 0 : -ENOMEM;
 }
 

@@ -157,11 +157,39 @@ void coll_connect_expire(struct coll_member *member)
 		connect_fail(member);
 }
 
-static int connect_wait(struct coll_member *member)
+/* Return: the result of CONNECT, which returns success once. */
+static int connect_result(struct coll_member *member)
 {
-	long left = MAX_SCHEDULE_TIMEOUT;
 	int err;
 
+	/* The state may be ABORTED while reason_record() still holds the lock. */
+	spin_lock(&member->fail.lock);
+	err = member->fail.aborted;
+	if (!err && member->connect_done)
+		err = -EISCONN;
+	if (!err)
+		WRITE_ONCE(member->connect_done, true);
+	spin_unlock(&member->fail.lock);
+	return err;
+}
+
+/**
+ * coll_connect_wait() - wait until the group is up or has failed
+ * @member: coll_member_connect() has returned 0, and LEAVE cannot end the rank meanwhile
+ * @nonblock: true to return -EINPROGRESS instead
+ *
+ * The limit was set by the first CONNECT, so an interrupted one continues with the rest of it.
+ *
+ * Context: the process that joined; the member's mutex is not held, so that LEAVE can fail the
+ * group, which ends the wait; may sleep.
+ * Return: 0, -EINPROGRESS, -ERESTARTSYS, or another negative errno.
+ */
+int coll_connect_wait(struct coll_member *member, bool nonblock)
+{
+	long left = MAX_SCHEDULE_TIMEOUT;
+
+	if (nonblock && !connect_done(member))
+		return -EINPROGRESS;
 	if (member->connect_deadline)
 		left = max_t(long, member->connect_deadline - jiffies, 0);
 	left = wait_event_interruptible_timeout(member->fail.state_wait, connect_done(member),
@@ -170,12 +198,7 @@ static int connect_wait(struct coll_member *member)
 		return left;
 	if (!left)
 		connect_fail(member);
-	/* The state may be ABORTED while reason_record() still holds the lock. */
-	spin_lock(&member->fail.lock);
-	err = member->fail.aborted;
-	spin_unlock(&member->fail.lock);
-	member->connect_done = !err;
-	return err;
+	return connect_result(member);
 }
 
 /**
@@ -183,19 +206,19 @@ static int connect_wait(struct coll_member *member)
  * @member: one that has joined; or that connects already, to wait for it
  * @peers: listening addresses by rank
  * @timeout_ms: as in struct collective_connect
- * @wait: true to wait until the group is up
  *
  * Context: the process that joined; the member's mutex is held; may sleep.
- * Return: 0, -EINPROGRESS, or another negative errno.  After an error for lack of memory or ports
- * the member still connects, and the same call continues with the links that were not begun.
+ * Return: 0: coll_connect_wait() tells the result; or a negative errno.  After an error for lack of
+ * memory or ports the member still connects, and the same call continues with the links that were
+ * not begun.
  */
 int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
-			u32 timeout_ms, bool wait)
+			u32 timeout_ms)
 {
 	u32 rank;
 	int err;
 
-	if (member->connect_done)
+	if (READ_ONCE(member->connect_done))
 		return -EISCONN;
 	for (rank = 0; rank < member->id.nranks; rank++)
 		if (!coll_addr_len(&peers[rank]))
@@ -226,7 +249,5 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 		}
 		coll_net_try_up(&member->net);
 	}
-	if (!wait && READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING)
-		return -EINPROGRESS;
-	return connect_wait(member);
+	return 0;
 }

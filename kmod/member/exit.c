@@ -104,6 +104,8 @@ static void watch_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 	list_for_each_entry(member, &watch->members, owner.exit_node) {
 		WRITE_ONCE(member->owner.mm_released, true);
 		coll_exit_report(member);
+		/* Its pages need no fence any more: see member_wake_close(). */
+		wake_up_all(&member->fail.state_wait);
 	}
 	mutex_unlock(&watch->mutex);
 }

@@ -3,6 +3,7 @@
  * Members: from the open file to its release, or to the end of the process.
  */
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 
@@ -52,23 +53,34 @@ static unsigned long member_silence(const struct coll_member *member)
 	return nsecs_to_jiffies(coll_fail_heartbeats_ns(&member->fail, COLL_SILENCE_BEATS));
 }
 
-/*
- * The teardown: Documentation/design/objects.rst says why in this order.  No call and no runner
- * uses the member when its connections end, and no connection when its pages are given back.
- */
-static void member_stop(struct coll_member *member, bool reset)
+/* From now on no call begins. */
+static void member_refuse_calls(struct coll_member *member)
 {
-	u32 i;
-
 	spin_lock(&member->fail.lock);
 	WRITE_ONCE(member->fail.stopped, true);
 	spin_unlock(&member->fail.lock);
 	/*
-	 * @stopped before @active_calls: pairs with coll_member_use().  A percpu_ref would do the
+	 * @stopped before @active_calls: pairs with member_begin_call().  A percpu_ref would do the
 	 * same, but it needs memory on each CPU, and an RCU grace period in each LEAVE.  It would
 	 * gain nothing, because a member's calls hardly ever come from several CPUs at once.
 	 */
 	smp_mb();
+}
+
+/*
+ * The teardown: Documentation/design/objects.rst says why in this order.  No call and no runner
+ * uses the member when its connections end, and no connection when its pages are given back.
+ */
+static void member_stop(struct coll_member *member)
+{
+	bool reset = member->fail.aborted;
+	u32 i;
+
+	member_refuse_calls(member);
+	/*
+	 * Only calls of administrators are left, which neither sleep for long nor touch user
+	 * memory.
+	 */
 	wait_event(member->fail.state_wait, !atomic_read(&member->active_calls));
 
 	coll_control_stop(&member->control);
@@ -91,6 +103,7 @@ static void member_stop(struct coll_member *member, bool reset)
 	coll_registry_clear(&member->registry);
 	coll_member_uncharge(member);
 	coll_member_forget_owner(member);
+	member->ended = true;
 }
 
 /* Return: 0 or -ENOTCONN. */
@@ -100,7 +113,7 @@ static int member_begin_call(struct coll_member *member)
 	if (READ_ONCE(member->fail.stopped))
 		return -ENOTCONN;
 	atomic_inc(&member->active_calls);
-	/* @active_calls before @stopped: pairs with member_stop(). */
+	/* @active_calls before @stopped: pairs with member_refuse_calls(). */
 	smp_mb__after_atomic();
 	if (READ_ONCE(member->fail.stopped)) {
 		coll_member_unuse(member);
@@ -110,14 +123,17 @@ static int member_begin_call(struct coll_member *member)
 }
 
 /**
- * coll_member_use() - begin a call of the process that may have requests
+ * coll_member_use() - begin a call of the process
  * @member: stays complete until coll_member_unuse()
+ * @least: the state that it must have reached, JOINED or a later one
+ *
+ * LEAVE waits for the call, with the member's mutex held, so the call must not take that.
  *
  * Return: 0, -ENOTCONN or -EPERM.
  */
-int coll_member_use(struct coll_member *member)
+int coll_member_use(struct coll_member *member, enum collective_state least)
 {
-	if (READ_ONCE(member->fail.state) <= COLLECTIVE_STATE_CONNECTING)
+	if (READ_ONCE(member->fail.state) < least)
 		return -ENOTCONN;
 	if (member->owner.mm != current->mm)
 		return -EPERM;
@@ -135,10 +151,10 @@ void coll_member_unuse(struct coll_member *member)
 }
 
 /**
- * coll_member_hold() - begin a call of another process
- * @member: of coll_group_member(); stays complete until coll_member_drop()
+ * coll_member_hold() - begin a call of another process, or of a thread of the kernel
+ * @member: of coll_group_member(), or of an open file; stays complete until coll_member_drop()
  *
- * Context: its group is locked, and may be unlocked before coll_member_drop().
+ * Context: its group is locked, and may be unlocked before coll_member_drop(); or its file is open.
  * Return: 0, or -ENOTCONN: the member is about to end, or has not joined completely.
  */
 int coll_member_hold(struct coll_member *member)
@@ -164,41 +180,80 @@ void coll_member_drop(struct coll_member *member)
 	kobject_put(&member->kobj);
 }
 
+/* Is there no rank to end? */
+static bool member_has_ended(const struct coll_member *member)
+{
+	return member->fail.state == COLLECTIVE_STATE_NEW || member->ended;
+}
+
+/*
+ * Leave in order if nothing is in flight, else by failing the group: peers still wait for this
+ * rank, and so may threads of this process.  A request that is complete is not in flight, even if
+ * its thread or its io_uring has yet to collect it.
+ *
+ * Return: true if nothing is in flight.
+ */
+static bool member_leave_group(struct coll_member *member)
+{
+	bool busy, early;
+
+	spin_lock(&member->fail.lock);
+	busy = member->requests.inflight;
+	early = member->fail.state < COLLECTIVE_STATE_UP;
+	if (!busy && !early && !member->fail.aborted && !member->fail.stopped) {
+		coll_fail_set_state(&member->fail, COLLECTIVE_STATE_LEFT);
+		set_bit(COLL_MEMBER_SEND_LEAVE, &member->control.events);
+	}
+	/* No thread may begin to wait any more. */
+	if (!busy && !early)
+		WRITE_ONCE(member->fail.stopped, true);
+	spin_unlock(&member->fail.lock);
+
+	if (busy || early)
+		coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_LEFT, member->id.rank,
+				      COLLECTIVE_RANK_NONE);
+	/* The group may have come up meanwhile.  Since the report no request begins. */
+	return !busy && !READ_ONCE(member->requests.inflight);
+}
+
+/*
+ * Wait for calls of other threads.  They are about to end: a CONNECT was woken, and requests are
+ * complete.  But a call that looks at memory of the process may wait for a page as long as the
+ * process itself likes (userfaultfd, FUSE).  Return: 0 or -ERESTARTSYS.
+ */
+static int member_wait_for_calls(struct coll_member *member)
+{
+	member_refuse_calls(member);
+	if (!atomic_read(&member->active_calls))
+		return 0;
+	/* The peers are told meanwhile. */
+	coll_runner_kick(&member->control.runner);
+	return wait_event_interruptible(member->fail.state_wait,
+					!atomic_read(&member->active_calls));
+}
+
 /**
  * coll_member_leave() - leave the group: in order if nothing is in flight, else by failing it
  * @member: of any state
  *
+ * Requests in flight can be collected until the file is closed.
+ *
  * Context: the member's mutex is held; may sleep.
- * Return: 0 or -ENOTCONN.
+ * Return: 0; -ENOTCONN; -ERESTARTSYS: the rank has left, and the same call again, or the release of
+ * the file, frees it.
  */
 int coll_member_leave(struct coll_member *member)
 {
-	bool busy, early;
+	int err;
 
-	if (member->fail.state == COLLECTIVE_STATE_NEW || member->fail.stopped)
+	if (member_has_ended(member))
 		return -ENOTCONN;
-
-	spin_lock(&member->fail.lock);
-	busy = member->requests.inflight || member->requests.nr_claimed;
-	early = member->fail.state < COLLECTIVE_STATE_UP;
-	/* No thread may begin to wait any more. */
-	WRITE_ONCE(member->fail.stopped, !busy && !early);
-	if (!busy && !early && !member->fail.aborted) {
-		coll_fail_set_state(&member->fail, COLLECTIVE_STATE_LEFT);
-		set_bit(COLL_MEMBER_SEND_LEAVE, &member->control.events);
-	}
-	spin_unlock(&member->fail.lock);
-
-	/*
-	 * Peers still wait for this rank, and so may threads of this process.  Requests in flight
-	 * can be collected until the file is closed.
-	 */
-	if (busy || early)
-		coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_LEFT, member->id.rank,
-				      COLLECTIVE_RANK_NONE);
-	if (busy)
+	if (!member_leave_group(member))
 		return 0;
-	member_stop(member, member->fail.aborted);
+	err = member_wait_for_calls(member);
+	if (err)
+		return err;
+	member_stop(member);
 	spin_lock(&member->fail.lock);
 	if (member->fail.state != COLLECTIVE_STATE_LEFT)
 		coll_fail_set_state(&member->fail, COLLECTIVE_STATE_LEFT);
@@ -206,52 +261,128 @@ int coll_member_leave(struct coll_member *member)
 	return 0;
 }
 
-/*
- * A living process with nothing in flight leaves in order.  One with operations in flight gets its
- * memory back after the fence, and a dying one at once.
- */
-static void member_end(struct coll_member *member)
+static void member_free(struct coll_member *member)
 {
-	bool alive = !READ_ONCE(member->owner.mm_released);
-
-	if (alive && member->fail.state == COLLECTIVE_STATE_UP && !member->requests.inflight)
-		coll_member_leave(member);
-	if (member->fail.state != COLLECTIVE_STATE_NEW && !member->fail.stopped) {
-		coll_fail_report_kind(&member->fail, alive ? COLLECTIVE_REASON_LEFT :
-				      COLLECTIVE_REASON_DEATH, member->id.rank,
-				      COLLECTIVE_RANK_NONE);
-		if (alive)
-			coll_wait_inflight(&member->requests, HZ + member_silence(member));
-		member_stop(member, true);
-	}
 	coll_charges_end(&member->charges);
 	kobject_put(&member->kobj);
 }
 
+/*
+ * Fail the group of a file that is released, unless its process lives, and has nothing in flight:
+ * that one leaves in order.
+ */
+static void member_fail_group(struct coll_member *member)
+{
+	bool alive = !READ_ONCE(member->owner.mm_released);
+
+	if (!alive || member->fail.state != COLLECTIVE_STATE_UP ||
+	    READ_ONCE(member->requests.inflight))
+		coll_fail_report_kind(&member->fail, alive ? COLLECTIVE_REASON_LEFT :
+				      COLLECTIVE_REASON_DEATH, member->id.rank,
+				      COLLECTIVE_RANK_NONE);
+}
+
+/* Free what is left when nothing is in flight, the process is dead, or the fence has passed. */
+static void member_end(struct coll_member *member)
+{
+	member_leave_group(member);
+	member_stop(member);
+	member_free(member);
+}
+
+/*
+ * Closing
+ *
+ * A living process whose operations are in flight gets its pages back after the fence.
+ */
+
+/* Does no living process have pages in flight? */
+static bool member_is_idle(const struct coll_member *member)
+{
+	return !READ_ONCE(member->requests.inflight) || READ_ONCE(member->owner.mm_released);
+}
+
+/*
+ * Wait in close() until the member can end.  A thread that exits gets no signals, so it does not
+ * wait.  Return: true if it can end; false: the thread must not wait, or is killed.
+ */
+static bool member_wait_idle(struct coll_member *member)
+{
+	long left = member->close_by - jiffies;
+
+	if (member_is_idle(member))
+		return true;
+	return !(current->flags & PF_EXITING) &&
+	       wait_event_killable_timeout(member->fail.state_wait, member_is_idle(member),
+					   max(left, 0L)) >= 0;
+}
+
 static void member_close_work(struct work_struct *work)
 {
-	member_end(container_of(work, struct coll_member, close_work));
+	struct coll_member *member = container_of(to_delayed_work(work), struct coll_member,
+						  close_work);
+
+	remove_wait_queue(&member->fail.state_wait, &member->close_wake);
+	/* An event may have queued the work again.  None does from now on. */
+	cancel_delayed_work(&member->close_work);
+	member_end(member);
 	coll_closing_end();
+}
+
+/* Context: any; the lock of the wait queue is held. */
+static int member_wake_close(struct wait_queue_entry *entry, unsigned int mode, int flags,
+			     void *key)
+{
+	struct coll_member *member = container_of(entry, struct coll_member, close_wake);
+
+	if (member_is_idle(member))
+		mod_delayed_work(coll_closing_wq, &member->close_work, 0);
+	return 0;
+}
+
+/*
+ * Leave the end to a work item, which runs once the member is idle, or at @close_by.  No thread
+ * sleeps until then, however many members wait.
+ */
+static void member_defer_end(struct coll_member *member)
+{
+	long left = member->close_by - jiffies;
+
+	coll_closing_begin();
+	INIT_DELAYED_WORK(&member->close_work, member_close_work);
+	init_waitqueue_func_entry(&member->close_wake, member_wake_close);
+	/* The work item takes this lock before it frees the member. */
+	spin_lock_irq(&member->fail.state_wait.lock);
+	__add_wait_queue(&member->fail.state_wait, &member->close_wake);
+	queue_delayed_work(coll_closing_wq, &member->close_work,
+			   member_is_idle(member) ? 0 : max(left, 0L));
+	spin_unlock_irq(&member->fail.state_wait.lock);
 }
 
 /**
  * coll_member_close() - the file is released
  * @member: freed
  *
- * When this returns, rank, listener and pages are free; only sockets may linger.  The exception is
- * a file that is released by a kernel thread, which closes files of other processes, too: it must
- * not wait for operations in flight, which keep their pages until the fence, so a work item does.
+ * When the process that joined releases the file, rank, listener and pages are free when this
+ * returns; only sockets may linger.  It waits for operations in flight, which keep their pages
+ * until the fence, and stops waiting if it is killed.
+ *
+ * The file may also be released by others: by a process that it was passed to, by a child, or by
+ * a kernel thread, which closes files of many.  What the rank has to wait for is not their affair,
+ * so a work item does everything that may sleep.  The peers are told at once in either case.
  *
  * Context: may sleep.
  */
 void coll_member_close(struct coll_member *member)
 {
-	if (!(current->flags & PF_KTHREAD) || !member->requests.inflight ||
-	    READ_ONCE(member->owner.mm_released)) {
-		member_end(member);
+	if (member_has_ended(member)) {
+		member_free(member);
 		return;
 	}
-	coll_closing_begin();
-	INIT_WORK(&member->close_work, member_close_work);
-	queue_work(coll_closing_wq, &member->close_work);
+	member_fail_group(member);
+	member->close_by = jiffies + HZ + member_silence(member);
+	if (member->owner.tgid == task_tgid(current) && member_wait_idle(member))
+		member_end(member);
+	else
+		member_defer_end(member);
 }

@@ -14,6 +14,7 @@
 #include <linux/kobject.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include <linux/collective.h>
@@ -34,7 +35,7 @@ struct coll_lane;
 /**
  * struct coll_member - one rank
  * @kobj: in sysfs, and the reference count
- * @mutex: serialises JOIN, CONNECT, REGISTER, UNREGISTER and LEAVE
+ * @mutex: serialises JOIN, UNREGISTER, LEAVE and the beginning of CONNECT
  * @group: NULL: none [c]
  * @group_node: in coll_group.members [g]
  * @serial: rises in the order of that list [c]
@@ -52,9 +53,13 @@ struct coll_lane;
  * @charged: bytes charged for what JOIN and CONNECT allocate, but links and the lanes'
  *	connections; returned with that memory
  * @connect_deadline: CONNECT fails then; jiffies, 0: none [m]
- * @connect_done: true if CONNECT has returned success [m]
- * @active_calls: calls in progress that may have requests; the teardown waits for them [a]
- * @close_work: releases the member when a kernel thread has released the file
+ * @connect_done: true if CONNECT has returned success [l]
+ * @ended: true if the teardown is complete: the file has no rank any more [m]
+ * @active_calls: calls in progress that do not hold @mutex; the teardown waits for them [a]
+ * @close_by: a file that was released ends its rank then at the latest; jiffies
+ * @close_work: ends the rank, and frees the member, after another one than its process has
+ *	released the file
+ * @close_wake: queues @close_work early; in @fail.state_wait
  */
 struct coll_member {
 	struct kobject kobj;
@@ -76,13 +81,16 @@ struct coll_member {
 	u64 charged;
 	unsigned long connect_deadline;
 	bool connect_done;
+	bool ended;
 	atomic_t active_calls;
-	struct work_struct close_work;
+	unsigned long close_by;
+	struct delayed_work close_work;
+	struct wait_queue_entry close_wake;
 };
 
 /* member.c */
 struct coll_member *coll_member_new(void);
-int coll_member_use(struct coll_member *member);
+int coll_member_use(struct coll_member *member, enum collective_state least);
 void coll_member_unuse(struct coll_member *member);
 int coll_member_hold(struct coll_member *member);
 void coll_member_drop(struct coll_member *member);
@@ -98,7 +106,8 @@ void coll_member_uncharge(struct coll_member *member);
 
 /* connect.c */
 int coll_member_connect(struct coll_member *member, const struct sockaddr_storage *peers,
-			u32 timeout_ms, bool wait);
+			u32 timeout_ms);
+int coll_connect_wait(struct coll_member *member, bool nonblock);
 void coll_connect_expire(struct coll_member *member);
 u32 coll_addr_len(const struct sockaddr_storage *addr);
 

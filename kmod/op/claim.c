@@ -55,13 +55,6 @@ void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 	request->waiter = &wait->event;
 	wait->nparts = max(wait->nparts, request->first_lane + request->nparts);
 	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
-	request->reqs->nr_claimed++;
-}
-
-static void request_unclaim(struct coll_request *request)
-{
-	request->waiter = NULL;
-	request->reqs->nr_claimed--;
 }
 
 /**
@@ -78,7 +71,10 @@ void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs)
 		request = coll_table_find(reqs, wait->ids[i]);
 		if (!request || request->waiter != &wait->event)
 			continue;
-		request_unclaim(request);
+		request->waiter = NULL;
+		/* A look that does not wait leaves the end that an interrupted wait has kept. */
+		if (wait->end)
+			request->wait_end = wait->end;
 		/* Threads in poll() were not woken while the request was claimed. */
 		if (request->complete)
 			wake_up_all(&reqs->fail->state_wait);
@@ -114,7 +110,6 @@ struct coll_request *coll_wait_pop(struct coll_wait *wait, struct coll_requests 
 		request = coll_table_find(reqs, wait->ids[wait->index]);
 		if (!request || !request->complete)
 			continue;
-		request_unclaim(request);
 		coll_table_remove(request);
 		coll_wait_unclaim(wait, reqs);
 		return request;

@@ -77,7 +77,8 @@ struct coll_completion_ops {
  * @waiter: completion of the one thread that has claimed the request; NULL: none [l]
  * @completion_ops: receiver of the completion if no thread waits; NULL: a thread may claim it [c]
  * @completion_ctx: of @completion_ops [c]
- * @user_data: number by which the receiver of the completion knows the request [c]
+ * @user_data: with @completion_ops: number by which the receiver knows the request [c]
+ * @wait_end: else: end of the latest wait that ended before the request; jiffies; 0: none [l]
  * @waits_for_instance: true if the request has not started, because one of the same instance is in
  *	flight [l]
  * @cancelled: true if the request is to fail when it starts [l]
@@ -134,7 +135,10 @@ struct coll_request {
 	struct completion *waiter;
 	const struct coll_completion_ops *completion_ops;
 	void *completion_ctx;
-	u64 user_data;
+	union {
+		u64 user_data;
+		unsigned long wait_end;
+	};
 	bool waits_for_instance;
 	bool cancelled;
 	bool complete;
@@ -185,8 +189,8 @@ struct coll_request *coll_request_complete(struct coll_request *request);
 
 /* submit.c */
 int coll_request_start(struct coll_request *request, struct coll_wait *wait);
-int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op,
-			long timeout, u64 *id, u64 *received);
+int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op, u64 *id,
+			struct coll_wait *wait);
 void coll_request_report(struct coll_request *request, int error);
 
 /* cancel.c */

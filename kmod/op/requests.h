@@ -93,7 +93,6 @@ struct coll_last_ops {
  * @table: requests that are not collected yet, by the low bits of their id [l]
  * @table_size: entries of @table, a power of two; at most COLL_INFLIGHT [l] [a]
  * @nrequests: entries of @table [l]
- * @nr_claimed: requests that a thread or a completion_ops will collect [l]
  * @inflight_list: requests in flight, in the order of their submission [l]
  * @by_instance: requests that have started, or start next, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
@@ -122,7 +121,6 @@ struct coll_requests {
 	struct coll_request **table;
 	u32 table_size;
 	u32 nrequests;
-	u32 nr_claimed;
 	struct list_head inflight_list;
 	struct hlist_head *by_instance;
 	struct list_head counted;

@@ -254,8 +254,6 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	coll_table_insert(request);
 	if (wait)
 		coll_wait_claim(wait, request);
-	else
-		reqs->nr_claimed++;
 	coll_net_resume(reqs->net);
 	if (!request->waits_for_instance)
 		start_request(request, result);
@@ -362,12 +360,26 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	return 0;
 }
 
-static int request_submit(struct coll_wait *wait, struct coll_requests *reqs,
-			  const struct collective_op *op, u64 *id)
+/**
+ * coll_request_submit() - submit an operation, and wait until it is complete
+ * @reqs: of the member
+ * @op: the call
+ * @id: out: id for coll_wait() if the operation goes on; else 0
+ * @wait: @ids is @id, @n is 1, @timeout is set; out: as for coll_wait()
+ *
+ * Context: process of the mm that joined; may sleep.
+ * Return: 0 or a negative errno.  The operation goes on: 0 if @timeout is 0, -EINPROGRESS after the
+ * timeout, -ERESTARTSYS after a signal.
+ */
+int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op, u64 *id,
+			struct coll_wait *wait)
 {
-	struct coll_request *request = coll_request_new(reqs, op, NULL, NULL);
+	struct coll_request *request;
 	int err;
 
+	*id = 0;
+	coll_wait_init(wait);
+	request = coll_request_new(reqs, op, NULL, NULL);
 	if (IS_ERR(request))
 		return PTR_ERR(request);
 	err = coll_request_start(request, wait);
@@ -384,31 +396,6 @@ static int request_submit(struct coll_wait *wait, struct coll_requests *reqs,
 	err = coll_wait_sleep_and_collect(wait, reqs);
 	if (wait->index < wait->n)
 		*id = 0;
-	return err;
-}
-
-/**
- * coll_request_submit() - submit an operation, and wait until it is complete
- * @reqs: of the member
- * @op: the call
- * @timeout: time to wait; jiffies; 0: do not wait; MAX_SCHEDULE_TIMEOUT: no limit
- * @id: out: id for coll_wait() if the operation goes on; else 0
- * @received: out: see struct coll_request
- *
- * Context: process of the mm that joined; may sleep.
- * Return: 0 or a negative errno.  The operation goes on: 0 if @timeout is 0, -EINPROGRESS after the
- * timeout, -ERESTARTSYS after a signal.
- */
-int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op,
-			long timeout, u64 *id, u64 *received)
-{
-	struct coll_wait wait = { .ids = id, .n = 1, .timeout = timeout };
-	int err;
-
-	*id = 0;
-	coll_wait_init(&wait);
-	err = request_submit(&wait, reqs, op, id);
-	*received = wait.received;
 	return err;
 }
 

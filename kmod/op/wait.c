@@ -4,8 +4,9 @@
  *
  * The thread that removes a request from the table frees it: a thread that was told of its result,
  * or the teardown.  A request that is not complete stays in the table, even if its waiting thread
- * returns.  The teardown begins when no request is claimed: LEAVE fails the group instead while a
- * thread waits, and when the file is released no thread is left.
+ * returns.  The teardown begins when no thread waits: LEAVE fails the group instead while a request
+ * is in flight, and waits for threads that are about to collect theirs.  An io_uring collects what
+ * the teardown has left of its own.
  */
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
@@ -29,7 +30,7 @@ static int wait_collect(struct coll_wait *wait, struct coll_request *request)
 /*
  * Sleep until an event.  The caller then checks all requests and runners, so further completions of
  * @event are consumed.  Return: jiffies left, or -ERESTARTSYS.  A pending signal counts even if
- * events arrive so fast that the thread never sleeps.
+ * events arrive so fast that the thread never sleeps, and the timeout even if signals do.
  */
 static long wait_sleep(struct coll_wait *wait)
 {
@@ -37,13 +38,21 @@ static long wait_sleep(struct coll_wait *wait)
 
 	if (wait->self_notified)
 		return 1;
-	left = wait_for_completion_interruptible_timeout(&wait->event,
-							 max(coll_wait_left(wait), 1L));
+	wait_for_completion_interruptible_timeout(&wait->event, max(coll_wait_left(wait), 1L));
 	while (try_wait_for_completion(&wait->event))
 		;
-	if (signal_pending(current))
-		return -ERESTARTSYS;
-	return left > 0 ? coll_wait_left(wait) : left;
+	left = coll_wait_left(wait);
+	return left && signal_pending(current) ? -ERESTARTSYS : left;
+}
+
+/* The whole time, or what is left of an interrupted wait: see wait_resume(). */
+static void wait_set_end(struct coll_wait *wait)
+{
+	unsigned long end = (jiffies + wait->timeout) | 1;
+
+	if (!wait->end || time_after(wait->end, end))
+		wait->end = end;
+	wait->until = wait->end;
 }
 
 /**
@@ -62,7 +71,7 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 	struct coll_poll poll;
 	long left = 1;
 
-	wait->end = jiffies + wait->timeout;
+	wait_set_end(wait);
 	coll_poll_choose(wait, reqs, &poll);
 	if (poll.ns) {
 		request = coll_poll(wait, reqs, &poll);
@@ -87,6 +96,16 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 	return -ERESTARTSYS;
 }
 
+/*
+ * A wait that was interrupted goes on to its end, which the request keeps.  @until comes from the
+ * program, and is only compared: one that is left from a wait for another request has no effect.
+ */
+static void wait_resume(struct coll_wait *wait, const struct coll_request *request)
+{
+	if (wait->until && wait->until == (u32)request->wait_end)
+		wait->end = request->wait_end;
+}
+
 static int wait_claims(struct coll_wait *wait, struct coll_requests *reqs)
 {
 	struct coll_request *request;
@@ -103,6 +122,7 @@ static int wait_claims(struct coll_wait *wait, struct coll_requests *reqs)
 			return -ENOENT;
 		if (request->waiter || request->completion_ops)
 			return -EBUSY;
+		wait_resume(wait, request);
 		coll_wait_claim(wait, request);
 		any = true;
 	}
@@ -143,26 +163,24 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 
 /**
  * coll_wait_collect() - collect a complete request that has completion_ops
- * @request: its @done was called; freed by this function
- * @received: out: see struct coll_request
+ * @reqs: of the member
+ * @id: of the request; its @done was called.  LEAVE may have freed it since
  *
  * Context: may sleep.
- * Return: result of the operation; negative errno or 0.
  */
-int coll_wait_collect(struct coll_request *request, u64 *received)
+void coll_wait_collect(struct coll_requests *reqs, u64 id)
 {
-	struct coll_requests *reqs = request->reqs;
-	int error;
+	struct coll_request *request = NULL;
 
 	spin_lock(&reqs->fail->lock);
-	reqs->nr_claimed--;
-	coll_table_remove(request);
+	/* After the teardown there is no table. */
+	if (reqs->nrequests)
+		request = coll_table_find(reqs, id);
+	if (request)
+		coll_table_remove(request);
 	spin_unlock(&reqs->fail->lock);
-
-	error = request->error;
-	*received = request->received;
-	coll_request_free(request);
-	return error;
+	if (request)
+		coll_request_free(request);
 }
 
 /**
@@ -185,18 +203,6 @@ bool coll_wait_has_collectable(struct coll_requests *reqs)
 	}
 	spin_unlock(&reqs->fail->lock);
 	return ready;
-}
-
-/**
- * coll_wait_inflight() - wait until no request is in flight
- * @reqs: of a member of a failed group
- * @timeout: jiffies
- *
- * Context: may sleep.
- */
-void coll_wait_inflight(struct coll_requests *reqs, unsigned long timeout)
-{
-	wait_event_timeout(reqs->fail->state_wait, !READ_ONCE(reqs->inflight), timeout);
 }
 
 /**

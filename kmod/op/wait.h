@@ -13,7 +13,9 @@ struct coll_requests;
  * @ids: ids of the requests; 0: skipped
  * @n: entries of @ids
  * @timeout: time to wait; jiffies; 0: do not wait; MAX_SCHEDULE_TIMEOUT: no limit
- * @end: time at which @timeout ends; jiffies
+ * @end: time at which the wait ends; jiffies; 0: not known yet
+ * @until: in: 0, or that of an earlier wait that was interrupted; out: low bits of @end, for the
+ *	next one if this one is interrupted
  * @event: completed when a request is complete or a runner is handed to the thread
  * @task: the thread
  * @self_notified: true if the thread itself has run the lane that completed a request
@@ -29,6 +31,7 @@ struct coll_wait {
 	u32 n;
 	long timeout;
 	unsigned long end;
+	u32 until;
 	struct completion event;
 	struct task_struct *task;
 	bool self_notified;
@@ -52,9 +55,8 @@ long coll_wait_left(const struct coll_wait *wait);
 /* wait.c */
 int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *reqs);
 int coll_wait(struct coll_wait *wait, struct coll_requests *reqs);
-int coll_wait_collect(struct coll_request *request, u64 *received);
+void coll_wait_collect(struct coll_requests *reqs, u64 id);
 bool coll_wait_has_collectable(struct coll_requests *reqs);
-void coll_wait_inflight(struct coll_requests *reqs, unsigned long timeout);
 void coll_wait_free_uncollected(struct coll_requests *reqs);
 
 #endif /* COLL_WAIT_H */

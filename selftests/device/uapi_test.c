@@ -113,8 +113,6 @@ TEST_F(open_device, reserved)
 	{ #_cmd, COLLECTIVE_IOC_##_cmd, sizeof(struct _struct), offsetof(struct _struct, _field) }
 		RESERVED(JOIN, collective_join, reserved),
 		RESERVED(REGISTER, collective_register, reserved),
-		RESERVED(SUBMIT, collective_submit, reserved),
-		RESERVED(WAIT, collective_wait, reserved),
 		RESERVED(STATUS, collective_status, reserved),
 		RESERVED(QUERY, collective_query, flags),
 		RESERVED(CONNECT, collective_connect, flags),

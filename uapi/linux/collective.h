@@ -623,9 +623,13 @@ struct collective_layout {
  *	else 0
  * @wait_ms: time limit of the wait; 0: none; with NOWAIT 0.  When it has passed, the operation
  *	goes on and EINPROGRESS is returned
- * @reserved: 0
+ * @until: in: 0, or what EINTR has left here, to wait for the same request until the same time; any
+ *	other value is as 0; out: with EINTR, what tells the kernel when @wait_ms is over; else 0
  *
  * Without NOWAIT, returns 0 when the result is complete and both buffers may be used again.
+ * EINTR means that a handler has run: with @wait_ms, as of poll(), even one with SA_RESTART.
+ * Whatever else interrupts the thread (a stop, the freezer, a debugger, work of an io_uring), the
+ * wait goes on to its limit, and the operation is submitted once.
  * The thread that waits does the work of the operation itself, so a program that has something
  * else to do later waits for a moment first (@wait_ms), and for the rest by WAIT.
  * Errors: EINVAL, E2BIG, EFAULT, EOVERFLOW, EBADMSG, EMSGSIZE (VARLEN), ECONNRESET, ETIMEDOUT,
@@ -650,7 +654,7 @@ struct collective_submit {
 	__aligned_u64 request;
 	__aligned_u64 received;
 	__u32 wait_ms;
-	__u32 reserved;
+	__u32 until;
 };
 
 #define COLLECTIVE_WAIT_NOWAIT		(1U << 0)	/* do not sleep */
@@ -668,18 +672,20 @@ struct collective_submit {
  * @count: with ANY: 1 .. @inflight_max of QUERY; else 0
  * @timeout_ms: time limit of the wait; 0: none
  * @index: out, with ANY: index in @requests of the collected request
- * @reserved: 0
+ * @until: in: 0, or what EINTR has left here, to wait for the same request until the same time; any
+ *	other value is as 0; out: with EINTR, what tells the kernel when @timeout_ms is over; else 0
  *
  * Waits until the request, or one of several, is complete and collects it.  Returns the result
  * of the operation, or why none was collected: EINPROGRESS (none is complete: NOWAIT, or the
- * time is over), EINTR (none is complete, and a signal arrived), ENOENT (there is no such
+ * time is over), EINTR (none is complete, and a handler has run), ENOENT (there is no such
  * request, or all numbers in @requests are zero), EBUSY (another thread waits for the request,
  * or it is named twice), EINVAL, E2BIG, EFAULT, EPERM, ENOTCONN, ENOMEM.  Of these, only
  * ENOTCONN and ENOMEM can also be the result of an operation; with ANY, @request distinguishes
  * the two cases.  If several requests are complete, the first in @requests is collected.
  *
  * The struct is written in every case except E2BIG, EFAULT and the EINVAL of a short struct.
- * Without @timeout_ms, a call that a handler with SA_RESTART interrupts is restarted.
+ * Without @timeout_ms, a call that a handler with SA_RESTART interrupts is restarted.  Whatever
+ * interrupts the thread without running a handler, the wait goes on to its limit.
  */
 struct collective_wait {
 	__u32 size;
@@ -690,7 +696,7 @@ struct collective_wait {
 	__u32 count;
 	__u32 timeout_ms;
 	__u32 index;
-	__u32 reserved;
+	__u32 until;
 };
 
 /**
@@ -831,7 +837,14 @@ struct collective_cancel {
  *
  * Requests still in flight fail with ECANCELED on this rank and abort the group on the others.
  * WAIT then still reports the end of each request, and close() waits for it.  Otherwise the
- * file can only be closed afterwards.  Errors: EINVAL, E2BIG, EFAULT, ENOTCONN, EPERM, EINTR.
+ * file can only be closed afterwards.  A request that is complete is not in flight, whether or not
+ * it was collected.  A thread that waits for it, or an io_uring, still gets its result.
+ *
+ * A CONNECT in progress returns ECANCELED.  LEAVE waits for calls of other threads that are about
+ * to return.  One that looks at memory may take long, if another program provides that memory
+ * (userfaultfd, FUSE).  EINTR: a handler has run meanwhile; the other ranks know that this one has
+ * left, no further call begins, and LEAVE again or close() frees the rank.
+ * Errors: EINVAL, E2BIG, EFAULT, ENOTCONN, EPERM, EINTR.
  */
 struct collective_leave {
 	__u32 size;
