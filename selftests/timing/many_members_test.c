@@ -29,7 +29,7 @@
 #define JOIN_NOISE_US	300
 
 /* Most us a member of the end of a process: less than a grace period. */
-#define END_US		5000
+#define END_US		10000
 
 /* Most ms of a JOIN of another user while a process ends. */
 #define BESIDE_MS	300
