@@ -68,6 +68,9 @@
 /* Least interval between heartbeats of a member that connects, ms: nothing is in flight. */
 #define COLL_HEARTBEAT_CONNECT_MS	1000
 
+/* Heartbeats for which the path between two hosts may be down. */
+#define COLL_OUTAGE_BEATS	6
+
 /*
  * Times after the last frame of a peer, in heartbeats.  A rank completes nothing with success after
  * its lease; a failed operation gives its memory back after the fence; a peer is taken for dead

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "core/engine/engine.h"
+#include "limits.h"
 #include "mem/account.h"
 #include "net/conn.h"
 #include "net/net.h"
@@ -60,6 +61,7 @@ struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint
 	conn->charged = bytes;
 	conn->ep.ops = ops;
 	conn->ep.charges = net->charges;
+	conn->ep.outage_ms = COLL_OUTAGE_BEATS * net->id->heartbeat_ms;
 	conn->net = net;
 	conn->runner = net->control;
 	conn->created_ns = ktime_get_ns();

@@ -71,6 +71,7 @@ struct coll_endpoint_ops {
  * @ns: network namespace of the member; set by the owner before listen() and connect()
  * @hub: local: where peers are found; set by the owner before it is opened
  * @calls: RDMA: calls that may wait in the queue of the listener; set by the owner before listen()
+ * @outage_ms: RDMA: time for which the path may be down; set by the owner before it is opened
  * @rank: local: rank of the listener; set likewise
  * @crowded: local: true if the pipe had no space for the latest frame
  * @local: local: the connection
@@ -94,6 +95,7 @@ struct coll_endpoint {
 	int error;
 	struct net *ns;
 	u32 calls;
+	u32 outage_ms;
 
 	struct coll_local_hub *hub;
 	u32 rank;

@@ -9,6 +9,8 @@
  * A listener has the port number of the TCP listener, in the port space of RDMA.
  */
 #include <linux/in.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 
 #include "mem/account.h"
@@ -19,6 +21,9 @@
 
 /* The device tries again so many times before a message counts as lost. */
 #define RETRIES		7
+
+/* Longest outage for which it does: the time between two tries grows with it. */
+#define OUTAGE_MOST_MS	6000U
 
 static void conn_set_state(struct coll_rdma_conn *conn, enum coll_rdma_state from,
 			   enum coll_rdma_state to)
@@ -340,6 +345,17 @@ static struct rdma_conn_param conn_param(const struct coll_rdma_conn *conn,
 	};
 }
 
+/*
+ * Set how long the device waits for an acknowledgment: 4.096 us shifted by a number.  The last try
+ * is to come after an outage.
+ */
+static void conn_set_timeout(struct coll_rdma_conn *conn)
+{
+	u32 us = min(conn->outage_ms, OUTAGE_MOST_MS) * USEC_PER_MSEC / RETRIES;
+
+	rdma_set_ack_timeout(conn->id, order_base_2(us * 125 / 512));
+}
+
 /**
  * coll_rdma_connect() - see struct coll_transport
  * @ep: the endpoint
@@ -366,6 +382,7 @@ int coll_rdma_connect(struct coll_endpoint *ep, const struct sockaddr_storage *a
 		goto detach;
 	}
 	conn->bulk = ep->bulk;
+	conn->outage_ms = ep->outage_ms;
 	conn->peer = *addr;
 	err = coll_rdma_conn_prepare(conn);
 	if (err)
@@ -420,6 +437,7 @@ static int conn_accept(struct coll_rdma_conn *conn)
 		err = coll_rdma_conn_setup(conn);
 	if (err)
 		return err;
+	conn_set_timeout(conn);
 	rdma_lock_handler(id);
 	err = rdma_accept(id, &param);
 	rdma_unlock_handler(id);
@@ -435,6 +453,7 @@ static int endpoint_accept(struct coll_endpoint *ep, struct coll_rdma_conn *conn
 
 	if (err)
 		return err;
+	conn->outage_ms = ep->outage_ms;
 	endpoint_attach(ep, conn);
 	mutex_lock(&conn->mutex);
 	err = conn_accept(conn);
@@ -488,6 +507,7 @@ static int conn_call(struct coll_rdma_conn *conn)
 	err = coll_rdma_conn_setup(conn);
 	if (err)
 		return err;
+	conn_set_timeout(conn);
 	conn_set_state(conn, COLL_RDMA_ROUTE, COLL_RDMA_CALLING);
 	return rdma_connect(conn->id, &param);
 }

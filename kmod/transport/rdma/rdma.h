@@ -274,6 +274,7 @@ struct coll_rdma_reading {
  * @slots: memory of receive slots and send slots
  * @node: in the queue of a listener, protected by its lock
  * @bulk: true for a data connection [c]
+ * @outage_ms: time for which the path may be down [c]
  * @removed: true if the device is being removed [a]
  * @depth: reads that may be in progress: of the peer's device, and of this one
  * @read_pieces: pieces of memory that one read may store in
@@ -320,6 +321,7 @@ struct coll_rdma_conn {
 	struct coll_rdma_slots tx_slots;
 	struct list_head node;
 	bool bulk;
+	u32 outage_ms;
 	bool removed;
 
 	struct {
