@@ -68,17 +68,22 @@
 /* Least interval between heartbeats of a member that connects, ms: nothing is in flight. */
 #define COLL_HEARTBEAT_CONNECT_MS	1000
 
-/* Heartbeats for which the path between two hosts may be down. */
-#define COLL_OUTAGE_BEATS	6
+/*
+ * Time without packets after which TCP asks the peer whether it is there, s.  Half of the shortest
+ * time for which firewalls commonly keep a connection in mind.
+ */
+#define COLL_KEEPALIVE_S	30
 
 /*
  * Times after the last frame of a peer, in heartbeats.  A rank completes nothing with success after
  * its lease; a failed operation gives its memory back after the fence; a peer is taken for dead
- * after the silence.  The order is necessary: see mem/pin.c.
+ * after the silence.  The order is necessary: see mem/pin.c.  An outage may last for a heartbeat less
+ * than the silence, which is the time for what was lost to be sent again.
  */
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5
-#define COLL_SILENCE_BEATS	6
+#define COLL_OUTAGE_BEATS	6
+#define COLL_SILENCE_BEATS	7
 
 /* Time after the last operation in which links by TCP have heartbeats, ms. */
 #define COLL_REST_MS		60000

@@ -147,7 +147,7 @@ int coll_admin_lanes(struct coll_admin *admin, const char *group, unsigned int r
 EACH(link);
 
 static void parse_connection(struct nlattr *attr, struct coll_admin_connection *connection,
-			     uint64_t *placed)
+			     uint64_t *placed, unsigned int *unanswered)
 {
 	struct nlattr *attrs[COLLECTIVE_A_CONNECTION_MAX + 1] = { 0 };
 
@@ -166,6 +166,7 @@ static void parse_connection(struct nlattr *attr, struct coll_admin_connection *
 		.stalls = attr_uint(attrs[COLLECTIVE_A_CONNECTION_STALLS], 0),
 	};
 	*placed = attr_uint(attrs[COLLECTIVE_A_CONNECTION_BYTES_PLACED], 0);
+	*unanswered = attr_u32(attrs[COLLECTIVE_A_CONNECTION_UNANSWERED], 0);
 	attr_address(attrs[COLLECTIVE_A_CONNECTION_LOCAL_ADDRESS], &connection->local);
 	attr_address(attrs[COLLECTIVE_A_CONNECTION_PEER_ADDRESS], &connection->peer);
 }
@@ -174,6 +175,7 @@ static int take_link(struct nlattr **attrs, void *ctx)
 {
 	struct coll_admin_connection connections[COLL_ADMIN_CONNECTIONS];
 	uint64_t placed[COLL_ADMIN_CONNECTIONS];
+	unsigned int unanswered[COLL_ADMIN_CONNECTIONS];
 	const struct each_link *user = ctx;
 	struct coll_admin_link link = {
 		.group = group_of(attrs),
@@ -188,13 +190,14 @@ static int take_link(struct nlattr **attrs, void *ctx)
 		.queued_bytes = attr_u32(attrs[COLLECTIVE_A_LINK_QUEUED_BYTES], 0),
 		.connection = connections,
 		.placed_bytes = placed,
+		.unanswered = unanswered,
 	};
 	struct nlattr *found[COLL_ADMIN_CONNECTIONS];
 	unsigned int i;
 
 	link.n = attr_all(attrs, COLLECTIVE_A_LINK_CONNECTION, found, COLL_ADMIN_CONNECTIONS);
 	for (i = 0; i < link.n; i++)
-		parse_connection(found[i], &connections[i], &placed[i]);
+		parse_connection(found[i], &connections[i], &placed[i], &unanswered[i]);
 	return user->each(&link, user->arg);
 }
 

@@ -138,6 +138,10 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 	struct coll_net *net = conn->net;
 
 	WRITE_ONCE(conn->down, true);
+	/* A heartbeat reports it, also if the member rests. */
+	spin_lock(&net->fail->lock);
+	coll_net_resume(net);
+	spin_unlock(&net->fail->lock);
 	if (err == -EPROTO)
 		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, conn->peer,
 				      net->id->rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Heartbeats of a link: PING and lease, silence of the peer, and the end of its connections.
+ * Heartbeats of a link: PING and lease, outages and silence of the peer, and the end of its
+ * connections.
  */
 #include <linux/minmax.h>
 
@@ -11,6 +12,9 @@
 #include "net/link.h"
 #include "net/net.h"
 #include "trace/recorder.h"
+
+/* Heartbeats of silence by which something has been lost: an answer takes one at most. */
+#define LOST_BEATS	2
 
 /*
  * A data connection that is down says nothing about the reason.  The control connection has two
@@ -24,6 +28,52 @@ static bool data_down(struct coll_link *link)
 		if (link->data[i] && READ_ONCE(link->data[i]->down))
 			return ++link->down_heartbeats > 2;
 	return false;
+}
+
+/*
+ * Is a data connection silent, although the control connection may not be?  A firewall may have
+ * forgotten it, and large packets may not fit the path.
+ */
+static bool data_silent(struct coll_link *link)
+{
+	bool silent = false;
+	u32 i;
+
+	for (i = 0; i < link->net->id->nlanes; i++) {
+		struct coll_conn *conn = link->data[i];
+		const struct coll_transport *transport = conn ? READ_ONCE(conn->ep.transport) : NULL;
+
+		if (!transport || !transport->answers || transport->answers(&conn->ep))
+			link->unanswered_beats[i] = 0;
+		else
+			silent |= ++link->unanswered_beats[i] > COLL_SILENCE_BEATS;
+	}
+	return silent;
+}
+
+static void resend_conn(struct coll_conn *conn, u32 ms, u32 silent_beats)
+{
+	const struct coll_transport *transport = conn ? READ_ONCE(conn->ep.transport) : NULL;
+
+	if (transport && transport->resend)
+		transport->resend(&conn->ep, ms, silent_beats >= LOST_BEATS);
+}
+
+/**
+ * coll_link_resend() - have what the peer has not acknowledged sent again soon
+ * @link: of the peer
+ * @parts: within a heartbeat divided by this
+ *
+ * Context: control runner.
+ */
+void coll_link_resend(struct coll_link *link, u32 parts)
+{
+	u32 ms = link->net->id->heartbeat_ms / parts;
+	u32 i;
+
+	resend_conn(link->control, ms, link->missed_heartbeats);
+	for (i = 0; i < link->net->id->nlanes; i++)
+		resend_conn(link->data[i], ms, link->unanswered_beats[i]);
 }
 
 /* The connections end right after LEAVE; if they do not, the peer or its host is dead. */
@@ -62,6 +112,26 @@ static void heartbeat_local(struct coll_link *link, u64 now)
 		coll_link_ping(link, now);
 }
 
+static void report_link(struct coll_link *link, u32 kind)
+{
+	u32 peer = link->peer, rank = link->net->id->rank;
+
+	coll_fail_report_kind(link->net->fail, kind, min(peer, rank), max(peer, rank));
+}
+
+/* Heartbeats are counted, because a host that was suspended has missed them as well. */
+static void heartbeat_remote(struct coll_link *link, u64 now)
+{
+	bool silent = data_silent(link);
+
+	if (++link->missed_heartbeats > COLL_SILENCE_BEATS || silent) {
+		report_link(link, COLLECTIVE_REASON_SILENCE);
+		return;
+	}
+	coll_link_resend(link, 4);
+	coll_link_ping(link, now);
+}
+
 /**
  * coll_link_heartbeat() - one heartbeat interval has passed: ping the peer, or report its silence
  * @link: of the peer
@@ -72,7 +142,6 @@ static void heartbeat_local(struct coll_link *link, u64 now)
 void coll_link_heartbeat(struct coll_link *link, u64 now)
 {
 	struct coll_net *net = link->net;
-	u32 low = min(link->peer, net->id->rank), high = max(link->peer, net->id->rank);
 
 	if (READ_ONCE(net->fail->aborted))
 		return;
@@ -83,12 +152,9 @@ void coll_link_heartbeat(struct coll_link *link, u64 now)
 	if (!link->control || link->control->state != COLL_CONN_OPEN)
 		return;
 	if (data_down(link))
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESET, low, high);
+		report_link(link, COLLECTIVE_REASON_RESET);
 	else if (link->transport == &coll_local)
 		heartbeat_local(link, now);
-	/* Heartbeats are counted, because a host that was suspended has missed them as well. */
-	else if (++link->missed_heartbeats > COLL_SILENCE_BEATS)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_SILENCE, low, high);
 	else
-		coll_link_ping(link, now);
+		heartbeat_remote(link, now);
 }

@@ -46,6 +46,8 @@ struct coll_conn;
  * @nmailboxes: number of these; the lanes are gone before the link [c]
  * @nr_open: connections that have been opened [C] [a]
  * @missed_heartbeats: heartbeats since the last frame of the peer [C]
+ * @unanswered_beats: by lane: heartbeats in which bytes on the data connection were not acknowledged
+ *	and the peer acknowledged nothing [C]
  * @submitted_told: number in the latest PING to the peer [C]
  * @lease: time until which the peer waits for this rank, ns; not used if the link is local [a]
  * @next_tx_msg: messages without a key sent to this peer so far [l]
@@ -62,6 +64,7 @@ struct coll_conn;
  * @tx_ring: control frames to be sent
  * @tx_overflow: true if a frame had no space [a]
  * @rx_paused: true if no further frame is received in this run, because a ring is low [C]
+ * @resend_due: true if a PING has come, so that what was lost is to be sent again [C]
  */
 struct coll_link {
 	struct list_head node;
@@ -84,6 +87,7 @@ struct coll_link {
 	u32 nmailboxes;
 	u32 nr_open;
 	u32 missed_heartbeats;
+	u8 unanswered_beats[COLLECTIVE_LANES_MAX];
 	u64 submitted_told;
 	u64 lease;
 	u64 next_tx_msg;
@@ -98,6 +102,7 @@ struct coll_link {
 	struct coll_tx_ring tx_ring;
 	bool tx_overflow;
 	bool rx_paused;
+	bool resend_due;
 };
 
 /* Links are added while this runs; none is removed before all runners have stopped. */
@@ -139,6 +144,7 @@ void coll_link_receive(struct coll_link *link);
 extern const struct coll_endpoint_ops coll_link_endpoint_ops;
 
 /* heartbeat.c */
+void coll_link_resend(struct coll_link *link, u32 parts);
 void coll_link_ping(struct coll_link *link, u64 now);
 void coll_link_heartbeat(struct coll_link *link, u64 now);
 

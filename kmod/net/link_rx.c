@@ -50,6 +50,8 @@ static int receive_ping(struct coll_link *link, const struct coll_control *contr
 	struct coll_net *net = link->net;
 
 	net->ops->submitted(net, link->peer, control->submitted);
+	/* The path works again if it did not; and a rank that rests has no heartbeat. */
+	link->resend_due = true;
 	coll_link_queue_frame(link, &(struct coll_control) {
 		.kind = COLL_CONTROL_PONG,
 		.position = control->position,
@@ -239,6 +241,11 @@ void coll_link_receive(struct coll_link *link)
 	coll_net_make_room(link->net);
 	link->rx_paused = false;
 	n = conn->ep.transport->receive(&conn->ep, COLL_CONTROL_BUDGET);
+	/* Not in receive(), which holds the lock of the socket. */
+	if (link->resend_due) {
+		link->resend_due = false;
+		coll_link_resend(link, 16);
+	}
 	if (n >= COLL_CONTROL_BUDGET || link->rx_paused) {
 		/* More may have come; the other links are run first. */
 		set_bit(COLL_EVENT_READABLE, &conn->events);

@@ -35,7 +35,8 @@ static int put_endpoint(struct sk_buff *skb, struct coll_conn *conn)
 	       coll_put_addr(skb, COLLECTIVE_A_CONNECTION_PEER_ADDRESS, &info.peer) ||
 	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_RTT_US, info.rtt_us) ||
 	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_RETRANSMITS, info.retransmits) ||
-	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_UNSENT_BYTES, info.unsent);
+	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_UNSENT_BYTES, info.unsent) ||
+	       nla_put_u32(skb, COLLECTIVE_A_CONNECTION_UNANSWERED, info.unanswered);
 }
 
 /* NULL: the connection was not used. */

@@ -78,6 +78,9 @@ struct coll_endpoint_ops {
  * @side: local: index of this end in @local
  * @listener: local: the listener
  * @sk: TCP: the socket as info() sees it; NULL: it has ended; protected by the lock of tcp/info.c
+ * @acked: TCP: see answers(): sequence number up to which the peer had acknowledged; used by the
+ *	control runner only
+ * @heard: TCP: likewise: when the peer's latest acknowledgment had come, jiffies
  * @sock: TCP: the socket; the endpoint has the only reference to its file
  * @linger: TCP: what the socket needs after close()
  * @saved: TCP: the socket's own callbacks, restored by close()
@@ -105,6 +108,8 @@ struct coll_endpoint {
 	struct coll_local_listener *listener;
 
 	struct sock *sk;
+	u32 acked;
+	u32 heard;
 	struct socket *sock;
 	struct coll_tcp_linger *linger;
 	struct {
@@ -160,6 +165,7 @@ static inline int coll_endpoint_recv(struct coll_endpoint *ep, const void *ptr, 
  * @peer: address of the other end
  * @rtt_us: smoothed round-trip time
  * @retransmits: segments that were sent again
+ * @unanswered: times that the latest bytes were sent again, or the peer was asked, without an answer
  * @unsent: bytes that are queued and not sent
  */
 struct coll_endpoint_info {
@@ -167,6 +173,7 @@ struct coll_endpoint_info {
 	struct sockaddr_storage peer;
 	u32 rtt_us;
 	u32 retransmits;
+	u32 unanswered;
 	u32 unsent;
 };
 
@@ -201,6 +208,12 @@ struct coll_endpoint_info {
  * @info: describe the connection; callable in any thread until the memory of @ep is freed, also
  *	while the owner uses and closes it.  Returns false if it is closed.  NULL: there is nothing
  *	to tell
+ * @answers: has the peer acknowledged something since the last call, or was nothing to be
+ *	acknowledged?  Called by the control runner once a heartbeat, also while the owner uses and
+ *	closes @ep.  NULL: the transport finds out by itself that a peer does not answer
+ * @resend: have what the peer has not acknowledged sent again within @ms, if that takes longer
+ *	because it has been sent again before, or if something is known to be @lost.  Called by the control runner, likewise; may sleep.
+ *	NULL together with @answers
  * @setup: prepare a connection for what its HELLOs say that it is for: @bulk: payload; else control
  *	frames.  Nothing but HELLOs is sent and received before.  Returns 0; -EPROTO if the peer has
  *	told the transport otherwise; or another negative errno: the owner closes it.  May sleep
@@ -231,6 +244,8 @@ struct coll_transport {
 	bool (*revoke)(struct coll_endpoint *ep, const void *owner);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
 	bool (*info)(struct coll_endpoint *ep, struct coll_endpoint_info *info);
+	bool (*answers)(struct coll_endpoint *ep);
+	void (*resend)(struct coll_endpoint *ep, u32 ms, bool lost);
 	int (*setup)(struct coll_endpoint *ep, bool bulk);
 	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 	void (*shutdown)(struct coll_endpoint *ep, unsigned long until);

@@ -317,6 +317,8 @@ struct coll_admin_connection {
  *	the module does not say
  * @placed_bytes: of each @connection, part of @bytes_received that a device has stored in the
  *	process's memory
+ * @unanswered: of each @connection, times that the latest bytes were sent again, or the peer was
+ *	asked, without an answer; by TCP
  */
 struct coll_admin_link {
 	const char *group;
@@ -332,6 +334,7 @@ struct coll_admin_link {
 	const struct coll_admin_connection *connection;
 	unsigned int choice;
 	const uint64_t *placed_bytes;
+	const unsigned int *unanswered;
 };
 
 /**

@@ -162,7 +162,8 @@ enum coll_collective {
  *	ranks applies
  * @timeout_ms: deadline of one operation in ms (default: the kernel's, 300 s); ~0U: none
  * @heartbeat_ms: interval in ms at which a silent peer is probed, 100 to 60,000 (default: the
- *	kernel's, 1 s)
+ *	kernel's, 1 s).  An outage of six of them (RDMA: five) fails nothing; silence of seven
+ *	to eight fails the communicator
  * @reserved: must be 0
  * @algorithm: "ring", "tree" or "direct" for all collectives, or a list for single ones, as
  *	in "allreduce:ring,broadcast:tree"; used where the kernel has that algorithm and

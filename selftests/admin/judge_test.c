@@ -3,7 +3,9 @@
  * What `collectivectl why` says of answers: those of one query are compared, and no rank is blamed
  * for what it did before another rank's answer.
  */
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -242,6 +244,93 @@ TEST_F(answers, asked_again)
 	ASSERT_EQ(0, judge_ask(self->state, "group", lose_one));
 	EXPECT_EQ(3, self->state->answers);
 	EXPECT_EQ(VERDICT_OK, judge(self->state));
+}
+
+/* Two connections from 10.0.0.1 to 10.0.0.2: the control connection, and that of lane 0. */
+static void take_link(struct state *state, unsigned int control, unsigned int data)
+{
+	struct coll_admin_connection connections[] = {
+		{ .lane = COLL_ADMIN_NONE, .has_tcp = true },
+		{ .lane = 0, .has_tcp = true },
+	};
+	const unsigned int unanswered[] = { control, data };
+	const struct coll_admin_link link = {
+		.group = "group",
+		.rank = 0,
+		.peer = 1,
+		.n = 2,
+		.connection = connections,
+		.unanswered = unanswered,
+	};
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		*(struct sockaddr_in *)&connections[i].local = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_port = htons(4000 + i),
+			.sin_addr.s_addr = htonl(0x0a000001),
+		};
+		*(struct sockaddr_in *)&connections[i].peer = (struct sockaddr_in){
+			.sin_family = AF_INET,
+			.sin_port = htons(7001),
+			.sin_addr.s_addr = htonl(0x0a000002),
+		};
+	}
+	judge_take_link(&link, state);
+}
+
+static void take_all(struct state *state, unsigned int ms)
+{
+	unsigned int rank;
+
+	judge_query_begin(state);
+	for (rank = 0; rank < NRANKS; rank++)
+		take(state, rank, 18, ms ? 17 : IDLE, ms);
+	judge_query_end(state);
+}
+
+TEST_F(answers, data_unanswered)
+{
+	struct state *state = self->state;
+
+	take_all(state, 3000);
+	take_link(state, 0, 5);
+	EXPECT_EQ(VERDICT_SLOW, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "; rank 0 at 10.0.0.1:4001 has sent again 5 times without "
+			       "an answer to rank 1 at 10.0.0.2:7001: has a firewall"));
+	EXPECT_NE(NULL, strstr(state->text, "(MTU)"));
+}
+
+TEST_F(answers, control_unanswered)
+{
+	struct state *state = self->state;
+
+	take_all(state, 3000);
+	take_link(state, 6, 5);
+	EXPECT_EQ(VERDICT_SLOW, judge(state));
+	EXPECT_NE(NULL, strstr(state->text, "; rank 0 at 10.0.0.1:4000 has sent again 6 times"));
+	EXPECT_EQ(NULL, strstr(state->text, "MTU"));
+}
+
+/* A lost packet is no reason to say anything, and nor is silence while nothing waits. */
+TEST_F(answers, hardly_unanswered)
+{
+	struct state *state = self->state;
+
+	take_all(state, 3000);
+	take_link(state, 1, 2);
+	EXPECT_EQ(VERDICT_SLOW, judge(state));
+	EXPECT_EQ(NULL, strstr(state->text, "sent again"));
+}
+
+TEST_F(answers, unanswered_and_idle)
+{
+	struct state *state = self->state;
+
+	take_all(state, 0);
+	take_link(state, 0, 5);
+	EXPECT_EQ(VERDICT_OK, judge(state));
+	EXPECT_EQ(NULL, strstr(state->text, "sent again"));
 }
 
 TEST_HARNESS_MAIN

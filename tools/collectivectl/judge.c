@@ -108,6 +108,35 @@ int judge_ask(struct state *state, const char *group,
 	return 0;
 }
 
+/**
+ * judge_take_link() - a link of a rank of this host
+ * @link: the link
+ * @arg: the state of the group
+ *
+ * Return: 0.
+ */
+int judge_take_link(const struct coll_admin_link *link, void *arg)
+{
+	struct silence *silence = &((struct state *)arg)->silence;
+	unsigned int i;
+
+	for (i = 0; i < link->n; i++) {
+		const struct coll_admin_connection *connection = &link->connection[i];
+
+		if (link->unanswered[i] < JUDGE_UNANSWERED || link->unanswered[i] <= silence->times)
+			continue;
+		*silence = (struct silence){
+			.times = link->unanswered[i],
+			.rank = link->rank,
+			.peer = link->peer,
+			.control = connection->lane == COLL_ADMIN_NONE,
+			.local = connection->local,
+			.remote = connection->peer,
+		};
+	}
+	return 0;
+}
+
 static void find_oldest(struct state *state)
 {
 	unsigned int i;
@@ -238,6 +267,20 @@ static void say_waiting(struct state *state)
 	    text_duration(state->oldest_ms * 1000000));
 }
 
+/* If a control connection is silent, so is the host.  A data connection may be silent by itself. */
+static void say_silence(struct state *state)
+{
+	const struct silence *silence = &state->silence;
+
+	if (!silence->times)
+		return;
+	say(state, "; rank %u at %s has sent again %u times without an answer to rank %u at %s: %s",
+	    silence->rank, text_address(&silence->local), silence->times, silence->peer,
+	    text_address(&silence->remote), silence->control ?
+	    "its host or the network is down" :
+	    "has a firewall forgotten the connection, or are packets too large for the path (MTU)?");
+}
+
 static enum verdict judge_oldest(struct state *state)
 {
 	const struct coll_admin_operation *oldest = state->oldest;
@@ -307,8 +350,12 @@ enum verdict judge(struct state *state)
 		return VERDICT_MISMATCH;
 	}
 	find_oldest(state);
-	if (state->oldest_ms > JUDGE_PATIENCE_MS)
-		return judge_oldest(state);
+	if (state->oldest_ms > JUDGE_PATIENCE_MS) {
+		enum verdict verdict = judge_oldest(state);
+
+		say_silence(state);
+		return verdict;
+	}
 	n = count(state, &rank, is_silent);
 	if (n) {
 		say_ranks(state, rank, n);

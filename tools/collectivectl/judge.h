@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include <collective_admin.h>
 
@@ -37,6 +38,27 @@ struct known {
 	uint64_t reason_ns;
 };
 
+/* Times that bytes are sent again without an answer before it is said: loss takes one or two. */
+#define JUDGE_UNANSWERED	3
+
+/**
+ * struct silence - the connection of this host that has been without an answer for longest
+ * @times: times that its latest bytes were sent again; 0: there is none
+ * @rank: rank at this end
+ * @peer: rank at the other end
+ * @control: true if it is the control connection
+ * @local: address of this end
+ * @remote: address of the other end
+ */
+struct silence {
+	unsigned int times;
+	unsigned int rank;
+	unsigned int peer;
+	bool control;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+};
+
 /**
  * struct state - what is known of a group
  * @size: number of ranks
@@ -51,6 +73,7 @@ struct known {
  * @oldest_ms: its age
  * @oldest_rank: rank that has it in flight for longest
  * @waiting: ranks that have it in flight
+ * @silence: of its connections on this host
  * @text: the sentence
  * @culprit: the rank that it names first; COLL_ADMIN_NONE: none
  */
@@ -67,13 +90,15 @@ struct state {
 	uint64_t oldest_ms;
 	unsigned int oldest_rank;
 	unsigned int waiting;
-	char text[512];
+	struct silence silence;
+	char text[1024];
 	unsigned int culprit;
 };
 
 int judge_ask(struct state *state, const char *group,
 	      int (*query)(const char *group, struct state *state, unsigned int nth));
 void judge_query_begin(struct state *state);
+int judge_take_link(const struct coll_admin_link *link, void *arg);
 int judge_take(const struct coll_admin_answer *answer, void *arg);
 bool judge_query_end(struct state *state);
 enum verdict judge(struct state *state);

@@ -340,6 +340,7 @@ enum {
 	LINK_ADDRESS,
 	LINK_RTT,
 	LINK_RETRANS,
+	LINK_UNANSWERED,
 	LINK_UNSENT,
 	LINK_SENT,
 	LINK_RECEIVED,
@@ -366,6 +367,7 @@ static const struct column link_columns[] = {
 	[LINK_ADDRESS]		= { .name = "REMOTE" },
 	[LINK_RTT]		= { .name = "RTT-US", .kind = COLUMN_NUMBER },
 	[LINK_RETRANS]		= { .name = "RETRANS", .kind = COLUMN_NUMBER },
+	[LINK_UNANSWERED]	= { "UNANSWERED", COLUMN_NUMBER, true },
 	[LINK_UNSENT]		= { "UNSENT", COLUMN_BYTES, true },
 	[LINK_SENT]		= { .name = "SENT", .kind = COLUMN_BYTES },
 	[LINK_RECEIVED]		= { .name = "RECEIVED", .kind = COLUMN_BYTES },
@@ -399,7 +401,7 @@ static void link_begin(struct table *table, const struct coll_admin_link *link)
 }
 
 static void connection_row(struct table *table, const struct coll_admin_connection *connection,
-			   uint64_t placed)
+			   uint64_t placed, unsigned int unanswered)
 {
 	bool control = connection->lane == COLL_ADMIN_NONE;
 
@@ -420,6 +422,7 @@ static void connection_row(struct table *table, const struct coll_admin_connecti
 	table_text(table, LINK_ADDRESS, text_address(&connection->peer));
 	table_number(table, LINK_RTT, connection->rtt_us);
 	table_number(table, LINK_RETRANS, connection->retransmits);
+	table_number(table, LINK_UNANSWERED, unanswered);
 	table_number(table, LINK_UNSENT, connection->unsent_bytes);
 }
 
@@ -432,7 +435,8 @@ static int link_rows(const struct coll_admin_link *link, void *arg)
 		link_begin(table, link);
 	for (i = 0; i < link->n; i++) {
 		link_begin(table, link);
-		connection_row(table, &link->connection[i], link->placed_bytes[i]);
+		connection_row(table, &link->connection[i], link->placed_bytes[i],
+			       link->unanswered[i]);
 	}
 	return 0;
 }

@@ -100,6 +100,13 @@ static void add_row(struct table *table, const struct state *state, const char *
 	table_text(table, WHY_NODE, known->node);
 }
 
+/* The links of a group that has ended meanwhile say nothing. */
+static enum verdict judge_links(struct state *state, const char *name)
+{
+	coll_admin_links(ctl.admin, name, COLL_ADMIN_ALL, judge_take_link, state);
+	return judge(state);
+}
+
 /* Return: the verdict on a group, or a negative errno. */
 static int explain(const char *name, unsigned int size, struct table *table)
 {
@@ -115,7 +122,7 @@ static int explain(const char *name, unsigned int size, struct table *table)
 	if (error == -ENOTCONN)
 		snprintf(state->text, sizeof(state->text), "%s", coll_admin_error(ctl.admin));
 	else if (error >= 0)
-		verdict = judge(state);
+		verdict = judge_links(state, name);
 	if (error >= 0 || error == -ENOTCONN) {
 		add_row(table, state, name, verdict);
 		if (!ctl.json)

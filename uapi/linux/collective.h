@@ -344,7 +344,8 @@ struct collective_query {
  * @lanes: 1 .. COLLECTIVE_LANES_MAX, the same on every rank; 0: the default
  * @timeout_ms: deadline of an operation that names none; 0: the default (300 s); ~0: none
  * @heartbeat_ms: time between two probes of a link, COLLECTIVE_HEARTBEAT_MIN_MS ..
- *	COLLECTIVE_HEARTBEAT_MAX_MS; 0: the default (1 s)
+ *	COLLECTIVE_HEARTBEAT_MAX_MS; 0: the default (1 s).  The network may be down for six of
+ *	them (RDMA: five); the group fails if a peer has been silent for seven to eight
  * @secret: secret of the group, the same random bytes on every rank.  Both ends of every
  *	connection prove that they know it (HMAC-SHA256, Documentation/wire.rst); a peer
  *	without this proof is rejected with EACCES.  All zero: every peer that names the

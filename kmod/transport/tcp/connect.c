@@ -24,6 +24,7 @@
 
 #include "mem/account.h"
 #include "compat/compat.h"
+#include "limits.h"
 #include "transport/tcp/tcp.h"
 
 /* Bytes that may be queued in a socket and not sent. */
@@ -122,6 +123,19 @@ static void endpoint_detach(struct coll_endpoint *ep)
 	sk->sk_state_change = ep->saved.state_change;
 	sk->sk_error_report = ep->saved.error_report;
 	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/*
+ * Let TCP ask the peer while nothing is sent: a firewall or a translator of addresses forgets a
+ * connection without packets, and drops its later packets.  A path that is down for long while
+ * nothing is sent is no failure, so TCP asks as often as it can before it gives up, for an hour.
+ */
+static void socket_keep_alive(struct sock *sk)
+{
+	tcp_sock_set_keepidle(sk, COLL_KEEPALIVE_S);
+	tcp_sock_set_keepintvl(sk, COLL_KEEPALIVE_S);
+	tcp_sock_set_keepcnt(sk, MAX_TCP_KEEPCNT);
+	sock_set_keepalive(sk);
 }
 
 static int tcp_addr_len(const struct sockaddr_storage *addr)
@@ -286,6 +300,7 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 	err = endpoint_open(ep, addr->ss_family, bound ? &from : NULL, true);
 	if (err)
 		return err;
+	socket_keep_alive(ep->sock->sk);
 	err = kernel_connect(ep->sock, coll_sockaddr(&to), len, O_NONBLOCK);
 	if (!err || err == -EINPROGRESS)
 		return 0;

@@ -6,8 +6,10 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/ipv6.h>
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
 #include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
 #include <net/inet_sock.h>
 
 #include "transport/tcp/tcp.h"
@@ -26,6 +28,33 @@ void coll_tcp_info_attach(struct coll_endpoint *ep, struct sock *sk)
 	spin_lock(&info_lock);
 	ep->sk = sk;
 	spin_unlock(&info_lock);
+}
+
+/**
+ * coll_tcp_info_hold() - keep the socket of an endpoint that its owner may end meanwhile
+ * @ep: the endpoint
+ *
+ * Context: process or work item.
+ * Return: the socket, for sock_put(); NULL: it has ended.
+ */
+struct sock *coll_tcp_info_hold(struct coll_endpoint *ep)
+{
+	struct sock *sk;
+
+	spin_lock(&info_lock);
+	sk = ep->sk;
+	if (sk)
+		sock_hold(sk);
+	spin_unlock(&info_lock);
+	return sk;
+}
+
+/* Retransmissions, and probes of a closed window or of an idle connection. */
+static u32 info_unanswered(const struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+
+	return max(READ_ONCE(icsk->icsk_retransmits), READ_ONCE(icsk->icsk_probes_out));
 }
 
 static void info_addresses(const struct sock *sk, struct coll_endpoint_info *info)
@@ -78,6 +107,7 @@ bool coll_tcp_info(struct coll_endpoint *ep, struct coll_endpoint_info *info)
 		info_addresses(ep->sk, info);
 		info->rtt_us = READ_ONCE(tp->srtt_us) >> 3;
 		info->retransmits = READ_ONCE(tp->total_retrans);
+		info->unanswered = info_unanswered(ep->sk);
 		info->unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
 	}
 	spin_unlock(&info_lock);

@@ -19,12 +19,17 @@ void coll_tcp_release(struct socket *sock, bool reset);
 
 /* info.c */
 void coll_tcp_info_attach(struct coll_endpoint *ep, struct sock *sk);
+struct sock *coll_tcp_info_hold(struct coll_endpoint *ep);
 bool coll_tcp_info(struct coll_endpoint *ep, struct coll_endpoint_info *info);
 
 /* linger.c */
 struct coll_tcp_linger *coll_tcp_linger_new(void);
 bool coll_tcp_lingers(const struct coll_endpoint *ep);
 void coll_tcp_linger(struct coll_endpoint *ep);
+
+/* resend.c */
+bool coll_tcp_answers(struct coll_endpoint *ep);
+void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost);
 
 /* send.c */
 int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What an outage has lost is sent again soon after its end.
+ *
+ * TCP doubles the time between two tries: after an outage of 4 s the next try may be 3 s away, and
+ * the link would be silent for longer than the path was.  So the control runner sets this time back
+ * once a heartbeat, as TCP itself does when a router says that it was the path and not congestion
+ * (RFC 6069).  One segment is sent again then, so a path that is congested has little more to carry.
+ */
+#include <linux/minmax.h>
+#include <net/tcp.h>
+
+#include "transport/tcp/tcp.h"
+
+/* Shortest time to the next try, jiffies. */
+#define RESEND_LEAST	2U
+
+/* Probes of a window that are counted: fewer than those after which TCP gives up. */
+#define PROBES_MOST	3
+
+/*
+ * Does TCP wait for a time to send again, or to probe the peer's window, that is too long?  It is
+ * if a try has brought no answer (TCP then waits for longer), or if the caller knows of a loss.
+ */
+static bool is_waiting(const struct inet_connection_sock *icsk, bool lost)
+{
+	switch (READ_ONCE(icsk->icsk_pending)) {
+	case ICSK_TIME_LOSS_PROBE:
+		return lost;
+	case ICSK_TIME_RETRANS:
+	case ICSK_TIME_PROBE0:
+		return lost || READ_ONCE(icsk->icsk_backoff);
+	}
+	return false;
+}
+
+static void resend_within(struct sock *sk, unsigned int most, bool lost)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	/* Not before the answer to the last try can have come. */
+	unsigned int least = usecs_to_jiffies(tcp_sk(sk)->srtt_us >> 3) + RESEND_LEAST;
+	unsigned int when = clamp(__tcp_set_rto(tcp_sk(sk)), least, max(most, least));
+	bool probes = icsk->icsk_pending == ICSK_TIME_PROBE0;
+
+	/* The answer may have come meanwhile.  A time that is set anew each time would never end. */
+	if (!is_waiting(icsk, lost && least <= most))
+		return;
+	icsk->icsk_backoff = 0;
+	/* TCP gives up after a number of probes: here heartbeats say when a peer is silent. */
+	if (probes)
+		WRITE_ONCE(icsk->icsk_probes_out, min(icsk->icsk_probes_out, PROBES_MOST));
+	icsk->icsk_rto = when;
+	inet_csk_reset_xmit_timer(sk, probes ? ICSK_TIME_PROBE0 : ICSK_TIME_RETRANS, when, when);
+}
+
+/**
+ * coll_tcp_resend() - see struct coll_transport
+ * @ep: the endpoint, which its owner may use and end meanwhile
+ * @ms: time to the next try at most
+ * @lost: true if the peer has been silent for so long that something must have been lost
+ *
+ * Context: may sleep.
+ */
+void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost)
+{
+	struct sock *sk = coll_tcp_info_hold(ep);
+
+	if (!sk)
+		return;
+	if (is_waiting(inet_csk(sk), lost)) {
+		lock_sock(sk);
+		resend_within(sk, msecs_to_jiffies(ms), lost);
+		release_sock(sk);
+	}
+	sock_put(sk);
+}
+
+/**
+ * coll_tcp_answers() - see struct coll_transport
+ * @ep: likewise
+ *
+ * A peer that lets nothing in acknowledges the probes of its window.
+ *
+ * Context: control runner.
+ * Return: true if the peer has acknowledged something since the last call, or has nothing to.
+ */
+bool coll_tcp_answers(struct coll_endpoint *ep)
+{
+	struct sock *sk = coll_tcp_info_hold(ep);
+	const struct tcp_sock *tp;
+	u32 acked, heard;
+	bool answers;
+
+	if (!sk)
+		return true;
+	tp = tcp_sk(sk);
+	acked = READ_ONCE(tp->snd_una);
+	heard = READ_ONCE(tp->rcv_tstamp);
+	answers = acked == READ_ONCE(tp->write_seq) || acked != ep->acked;
+	if (!READ_ONCE(tp->packets_out) || !READ_ONCE(tp->snd_wnd))
+		answers |= heard != ep->heard;
+	ep->acked = acked;
+	ep->heard = heard;
+	sock_put(sk);
+	return answers;
+}
