@@ -268,8 +268,8 @@ static void request_prepare(struct coll_request *request)
 
 	request->mismatch_peer = COLL_NO_RANK;
 	request->waits_vary = request->nparts > 1;
-	if (!READ_ONCE(request->reqs->times[op->opcode]))
-		coll_times_new(request->reqs, op->opcode);
+	if (!READ_ONCE(request->reqs->times[request->plan.collective]))
+		coll_times_new(request->reqs, request->plan.collective);
 	request_reserve(request);
 	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET) {

@@ -76,21 +76,22 @@ static struct coll_plan call_plan(const struct collective_op *op,
 				  const struct coll_requests *reqs)
 {
 	const u8 opcode = array_index_nospec(op->opcode, COLLECTIVE_OPCODE_COUNT);
+	const u8 type = array_index_nospec(op->type, COLLECTIVE_TYPE_COUNT);
 
-	/* What call_check_enums() has checked indexes tables of functions, also speculatively. */
+	/* What call_check_enums() has checked indexes tables of pointers, also speculatively. */
 	return (struct coll_plan){
 		.collective = opcode,
-		.type = array_index_nospec(op->type, COLLECTIVE_TYPE_COUNT),
+		.type = type,
 		.reduction = array_index_nospec(op->reduction, COLLECTIVE_REDUCTION_COUNT),
 		.reproducible = op->flags & COLLECTIVE_F_REPRODUCIBLE,
 		.wide = op->flags & COLLECTIVE_F_WIDE,
 		.vector = op->flags & COLLECTIVE_F_VECTOR,
 		.varlen = op->flags & COLLECTIVE_F_VARLEN &&
 			  opcodes[opcode].traits & TRAIT_VARLEN,
-		.size = coll_type_size(op->type),
+		.size = coll_type_size(type),
 		.rank = reqs->id->rank,
 		.nranks = reqs->id->nranks,
-		.root = op->root,
+		.root = array_index_nospec(op->root, reqs->id->nranks),
 		.nlanes = reqs->id->nlanes,
 		.same_host = reqs->id->same_host,
 		.reads = reqs->id->reads,
