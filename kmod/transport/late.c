@@ -6,6 +6,7 @@
  * reference to the module from JOIN to the end of its links, so the module is not unloaded while
  * its code may run for a member.
  */
+#include <linux/jiffies.h>
 #include <linux/kmod.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -14,8 +15,18 @@
 
 #include "transport/transport.h"
 
+/*
+ * Time after an attempt to load the module in vain before the next one.  Each attempt runs a
+ * program and may print, and any user that may join can cause one.
+ */
+#define LOAD_PAUSE	(10 * HZ)
+
 static DEFINE_MUTEX(rdma_mutex);	/* protects @rdma */
 static const struct coll_transport *rdma;
+
+static DEFINE_MUTEX(load_mutex);	/* held while the module is loaded; protects these */
+static bool load_failed;
+static unsigned long load_failed_at;	/* jiffies */
 
 /**
  * coll_rdma_register() - offer a transport
@@ -80,10 +91,26 @@ const struct coll_transport *coll_rdma_get_loaded(void)
 	return transport;
 }
 
+/* Load the module, unless that has failed a moment ago; load_mutex is held. */
+static const struct coll_transport *rdma_load(void)
+{
+	const struct coll_transport *transport = coll_rdma_get_loaded();
+
+	/* Another thread has loaded it meanwhile. */
+	if (transport || (load_failed && time_before(jiffies, load_failed_at + LOAD_PAUSE)))
+		return transport;
+	/* Whether it was loaded is seen next. */
+	request_module("collective_rdma");
+	transport = coll_rdma_get_loaded();
+	load_failed = !transport;
+	load_failed_at = jiffies;
+	return transport;
+}
+
 /**
  * coll_rdma_get() - use RDMA
  *
- * The module is loaded if it is not.
+ * The module is loaded if it is not, by one thread at a time.
  *
  * Context: process; may sleep.
  * Return: the transport, for coll_rdma_put(); NULL: the kernel has none.
@@ -92,11 +119,11 @@ const struct coll_transport *coll_rdma_get(void)
 {
 	const struct coll_transport *transport = coll_rdma_get_loaded();
 
-	if (transport)
+	if (transport || mutex_lock_killable(&load_mutex))
 		return transport;
-	/* Whether it was loaded is seen next. */
-	request_module("collective_rdma");
-	return coll_rdma_get_loaded();
+	transport = rdma_load();
+	mutex_unlock(&load_mutex);
+	return transport;
 }
 
 /**

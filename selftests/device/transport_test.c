@@ -59,6 +59,53 @@ TEST_F(open_device, values)
 		  query.transports);
 }
 
+/* The program that the kernel runs to load a module, and what takes its place. */
+#define MODPROBE	"/proc/sys/kernel/modprobe"
+#define LOADS		20
+
+static const char loader[] = "#!/bin/sh\necho load >>/tmp/collective_loads\n";
+
+static int write_loader(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(sizeof(loader) - 1, write(fd, loader, sizeof(loader) - 1));
+	close(fd);
+	return 0;
+}
+
+/* JOINs by RDMA, one after the other, do not run a program each. */
+TEST_F(open_device, loads_seldom)
+{
+	static const char path[] = "/tmp/collective_loader";
+	char before[256], text[512] = "";
+	struct collective_join join;
+	unsigned int i;
+	int fd;
+
+	if (rdma_offered())
+		SKIP(return, "collective_rdma.ko is loaded");
+	ASSERT_EQ(0, file_get(MODPROBE, before, sizeof(before)));
+	unlink("/tmp/collective_loads");
+	ASSERT_EQ(0, write_loader(path));
+	ASSERT_EQ(0, file_set(MODPROBE, path));
+	for (i = 0; i < LOADS; i++) {
+		fd = member_open();
+		join_valid(&join, self->name, self->id);
+		join.transport = RDMA;
+		own_address((struct sockaddr_storage *)join.addr, AF_INET, RDMA);
+		EXPECT_EQ(-EOPNOTSUPP, member_ioctl(fd, COLLECTIVE_IOC_JOIN, &join));
+		close(fd);
+	}
+	EXPECT_EQ(0, file_set(MODPROBE, before));
+	/* Not even once if another test has tried a moment ago. */
+	if (!file_get("/tmp/collective_loads", text, sizeof(text)))
+		EXPECT_STREQ("load\n", text);
+	unlink("/tmp/collective_loads");
+	unlink(path);
+}
+
 /*
  * Ranks that choose differently
  */
