@@ -124,10 +124,23 @@ void coll_charges_end(struct coll_charges *charges)
 	charges->account = NULL;
 }
 
+/**
+ * coll_account_user() - the user of an account, for the kernel's log
+ * @account: the account
+ *
+ * Context: any.
+ * Return: its ID in the initial user namespace.
+ */
+unsigned int coll_account_user(const struct coll_account *account)
+{
+	return from_kuid(&init_user_ns, account->uid);
+}
+EXPORT_SYMBOL_GPL(coll_account_user);
+
 static void charge_refused(const struct coll_account *account, u64 limit)
 {
 	pr_notice_ratelimited("collective: user %u has reached the limit of kernel memory for groups, %llu MiB (parameter user_memory_mib)\n",
-			      from_kuid(&init_user_ns, account->uid), limit >> 20);
+			      coll_account_user(account), limit >> 20);
 }
 
 /**

@@ -65,6 +65,7 @@ void coll_charges_end(struct coll_charges *charges);
 int coll_charge(struct coll_charges *charges, u64 bytes);
 void coll_uncharge(struct coll_charges *charges, u64 bytes);
 struct coll_account *coll_charge_detach(struct coll_charges *charges, u64 bytes);
+unsigned int coll_account_user(const struct coll_account *account);
 void coll_account_return(struct coll_account *account, u64 bytes);
 
 #endif /* COLL_ACCOUNT_H */

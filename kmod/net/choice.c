@@ -208,7 +208,7 @@ static bool link_still_stands(struct coll_link *link)
 	struct coll_conn *conn;
 	int err;
 
-	/* At most COLL_CALLS_MOST and those that this rank has made. */
+	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry(conn, &link->net->handshakes, node) {
 		if (!conn->outgoing || conn->link != link)
 			continue;

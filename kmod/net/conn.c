@@ -64,7 +64,7 @@ struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint
 	conn->ep.outage_ms = COLL_OUTAGE_BEATS * net->id->heartbeat_ms;
 	conn->net = net;
 	conn->runner = net->control;
-	conn->created_ns = ktime_get_ns();
+	conn->handshake->since_ns = ktime_get_ns();
 	INIT_LIST_HEAD(&conn->node);
 	return conn;
 }

@@ -9,6 +9,7 @@
 #include "transport/transport.h"
 
 struct coll_link;
+struct coll_listener;
 struct coll_mailbox;
 struct coll_net;
 struct coll_runner;
@@ -19,16 +20,29 @@ enum coll_conn_state {
 	COLL_CONN_PROVING,	/* the caller's confirmation is sent and received */
 	COLL_CONN_OPEN,
 	COLL_CONN_DOWN,
+	COLL_CONN_LOST,		/* the peer has needed its place; to be made again */
 };
 
 /**
  * struct coll_handshake - HELLOs of a connection that is not open yet
  * @in: HELLO being received
  * @out: HELLO being sent; in state PROVING on the accepting side: the HELLO that must come
+ * @since_ns: time at which the connection was made, or at which the call was answered, ns
+ * @listener: of an incoming connection: where its place is; NULL: it has none any more
+ * @evicted: true if it is to give its place to another one, unless it needs that no more
+ * @from: of an incoming connection: address of its caller, or the network part of IPv6; 0: none
+ * @calls_again: number of times that this rank has made the connection again
+ * @again_ns: time before which it is not made again
  */
 struct coll_handshake {
 	u8 in[COLL_HELLO_SIZE];
 	u8 out[COLL_HELLO_SIZE];
+	u64 since_ns;
+	struct coll_listener *listener;
+	bool evicted;
+	u64 from;
+	u32 calls_again;
+	u64 again_ns;
 };
 
 /**
@@ -47,7 +61,6 @@ struct coll_handshake {
  * @stands: true if it counts in coll_link.nr_standing
  * @peer: rank of the peer, once known
  * @events: bit (1 << enum coll_event) [a]
- * @created_ns: time at which it was made, ns
  * @handshake: its HELLOs; NULL: it is open
  * @frame: control frame being received
  * @rx_len: bytes of @frame, or of the HELLO, that have come
@@ -78,7 +91,6 @@ struct coll_conn {
 	bool stands;
 	u32 peer;
 	unsigned long events;
-	u64 created_ns;
 	struct coll_handshake *handshake;
 	u8 frame[COLL_CONTROL_SIZE];
 	u32 rx_len;

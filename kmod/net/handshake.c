@@ -8,14 +8,18 @@
  * It sends a HELLO (call), and the other rank sends one back (answer).  Nothing else is accepted
  * before.  In a group with a secret the answer proves that its sender knows the secret, and the
  * caller proves it with a third HELLO (confirmation, auth.c).  Until then an incoming connection
- * has no slot in a link.  The control runner does all of this; then the link owns a control
+ * has no slot in a link.  It has a place at the listener, which a later one may get, and its caller
+ * calls again then.  The control runner does all of this.  At last the link owns a control
  * connection, and a lane owns a data connection.
  */
 #include <linux/cred.h>
+#include <linux/in.h>
+#include <linux/in6.h>
 #include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/ratelimit.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 
 #include "compat/memneq.h"
 #include "fail/failure.h"
@@ -25,10 +29,21 @@
 #include "net/link.h"
 #include "net/net.h"
 
-/* Time for the HELLO of an incoming connection... */
+/* Time for the HELLO of an incoming connection, and then for the confirmation... */
 #define HANDSHAKE_NS	(10 * NSEC_PER_SEC)
-/* ...and the least of it when all slots are taken: a HELLO may be on its way. */
-#define HANDSHAKE_LEAST_NS	NSEC_PER_SEC
+/* ...and the least of it for the confirmation when others wait: it may have to be sent again. */
+#define PROVING_LEAST_NS	NSEC_PER_SEC
+/* The same for the HELLO of a rank of this kernel, which the hub has let in. */
+#define LOCAL_LEAST_NS	NSEC_PER_SEC
+
+/* Calls of each listener that are accepted in one run, before other work of the control runner. */
+#define ACCEPT_ROUNDS	32
+
+/* A connection whose place another one has got is made again so long, ... */
+#define AGAIN_NS	(30 * NSEC_PER_SEC)
+/* ...so often at once, and as often after each pause. */
+#define AGAIN_AT_ONCE	64
+#define AGAIN_PAUSE_NS	(250 * NSEC_PER_MSEC)
 
 /* Collects one HELLO, however its bytes arrive; what follows it stays in the socket. */
 static int handshake_recv(struct coll_endpoint *ep, const void *ptr, u32 len)
@@ -77,6 +92,22 @@ static void conn_hello(struct coll_conn *conn, u8 stage)
 	conn->hello_tx_left = COLL_HELLO_SIZE;
 }
 
+/* Begin to connect, and have the HELLO ready.  Return: 0 or a negative errno. */
+static int conn_call(struct coll_conn *conn, const struct sockaddr_storage *addr)
+{
+	struct coll_net *net = conn->net;
+	const struct cred *cred;
+	int err;
+
+	conn->state = COLL_CONN_CONNECTING;
+	conn->rx_len = 0;
+	conn_hello(conn, COLL_HELLO_CALL);
+	cred = override_creds(net->cred);
+	err = conn->link->transport->connect(&conn->ep, addr, &net->addr);
+	revert_creds(cred);
+	return err;
+}
+
 /**
  * coll_conn_connect() - begin to connect to a peer
  * @link: of the peer
@@ -92,7 +123,6 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 {
 	struct coll_net *net = link->net;
 	struct coll_conn *conn = coll_conn_new(net, &handshake_ops);
-	const struct cred *cred;
 	int err;
 
 	if (IS_ERR(conn))
@@ -102,16 +132,11 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	conn->peer = link->peer;
 	conn->kind = kind;
 	conn->lane = lane;
-	conn->state = COLL_CONN_CONNECTING;
 	conn->ep.ns = net->ns;
 	conn->ep.hub = net->hub;
 	conn->ep.rank = link->peer;
 	conn->ep.bulk = kind == COLL_CONN_DATA;
-	conn_hello(conn, COLL_HELLO_CALL);
-
-	cred = override_creds(net->cred);
-	err = link->transport->connect(&conn->ep, addr, &net->addr);
-	revert_creds(cred);
+	err = conn_call(conn, addr);
 	if (err) {
 		coll_conn_delete(conn);
 		return err;
@@ -123,85 +148,175 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	return 0;
 }
 
-/* A caller that tries RDMA is silent until all its connections stand. */
-static u64 least_ns(const struct coll_conn *conn)
+/*
+ * Call the peer of a connection again whose place at the peer another one has got.  The peer may
+ * have many callers that are no ranks.
+ *
+ * Return: 0; -EAGAIN: not yet; or as the transport connects.
+ */
+static int conn_call_again(struct coll_conn *conn, u64 now)
 {
-	u64 tries = conn->ep.transport == conn->net->rdma ? COLL_TRY_MS * NSEC_PER_MSEC : 0;
+	struct coll_handshake *handshake = conn->handshake;
+	struct sockaddr_storage addr;
 
-	return HANDSHAKE_LEAST_NS + tries;
+	if (now < handshake->again_ns)
+		return -EAGAIN;
+	coll_peer_addr_get(&conn->net->peers[conn->peer], &addr);
+	return conn_call(conn, &addr);
 }
 
 /*
- * The connection to be dropped when all slots are taken: the oldest incoming one without a valid
- * HELLO that has had its least time.
+ * Has a connection that this rank makes lost its place?  The peer resets it then, and has answered
+ * nothing, or waits for the confirmation.  If the peer is gone, the next call is refused.
+ *
+ * Return: true if the connection is to be made again.
  */
-static struct coll_conn *oldest_idle(struct coll_net *net)
+static bool conn_loses_place(struct coll_conn *conn, int err, u64 now)
 {
-	u64 now = ktime_get_ns();
-	struct coll_conn *conn;
+	struct coll_handshake *handshake = conn->handshake;
 
-	/* At most COLL_CALLS_MOST and those that this rank has made. */
-	list_for_each_entry(conn, &net->handshakes, node)
-		if (!conn->outgoing && !conn->link && conn->created_ns + least_ns(conn) < now)
-			return conn;
-	return NULL;
+	/* A local listener ends no connection of a rank for want of a place. */
+	if (err != -ECONNRESET || conn->rx_len % COLL_HELLO_SIZE ||
+	    conn->link->transport == &coll_local || READ_ONCE(conn->net->fail->aborted) ||
+	    now > conn->handshake->since_ns + AGAIN_NS)
+		return false;
+	conn->ep.transport->close(&conn->ep, true);
+	conn->state = COLL_CONN_LOST;
+	/* It has a time limit: coll_net_has_calls(). */
+	if (!handshake->calls_again++)
+		WRITE_ONCE(conn->net->nr_half_open, conn->net->nr_half_open + 1);
+	if (handshake->calls_again % AGAIN_AT_ONCE)
+		coll_runner_kick(conn->net->control);
+	else
+		handshake->again_ns = now + AGAIN_PAUSE_NS;
+	return true;
 }
 
-static int conn_accept(struct coll_net *net, struct coll_endpoint *listener)
+/* Return: false if the transport has no addresses, or the connection is closed. */
+static bool conn_caller(struct coll_conn *conn, struct coll_endpoint_info *info)
 {
-	struct coll_conn *conn = coll_conn_new(net, &handshake_ops);
+	const struct coll_transport *transport = conn->ep.transport;
+
+	return transport && transport->info && transport->info(&conn->ep, info);
+}
+
+static u64 conn_from(struct coll_conn *conn)
+{
+	struct coll_endpoint_info info;
+	const struct in6_addr *addr;
+	u64 from;
+
+	if (!conn_caller(conn, &info))
+		return 0;
+	if (info.peer.ss_family == AF_INET)
+		return be32_to_cpu(((struct sockaddr_in *)&info.peer)->sin_addr.s_addr);
+	addr = &((struct sockaddr_in6 *)&info.peer)->sin6_addr;
+	if (ipv6_addr_v4mapped(addr))
+		return be32_to_cpu(addr->s6_addr32[3]);
+	memcpy(&from, addr, sizeof(from));
+	return from;
+}
+
+/*
+ * The connection that gives its place to @newcomer: the oldest one that was not answered, of the
+ * newcomer's address if that has most places, else of another one.  So a host that calls again and
+ * again ends its own calls, and not those of other hosts.  One whose call has come waits for a
+ * place to prove the secret, and gives its own last.
+ */
+static struct coll_conn *oldest_silent(struct coll_listener *listener, struct coll_conn *newcomer)
+{
+	struct coll_conn *conn, *oldest[2][2] = { };
+	bool same, called;
+	u32 nr_same = 0;
+
+	/* At most all places of the listeners, and those that this rank has made. */
+	list_for_each_entry(conn, &listener->net->handshakes, node) {
+		if (conn->handshake->listener != listener || conn->answer_built || conn == newcomer)
+			continue;
+		same = conn->handshake->from == newcomer->handshake->from;
+		called = conn->rx_len == COLL_HELLO_SIZE;
+		nr_same += same;
+		if (!oldest[same][called])
+			oldest[same][called] = conn;
+	}
+	same = nr_same > listener->nr_silent / 2 || (!oldest[0][0] && !oldest[0][1]);
+	return oldest[same][0] ?: oldest[same][1];
+}
+
+/* Ends a connection, unless its HELLO has come meanwhile and there is room to answer it. */
+static void conn_evict(struct coll_conn *conn)
+{
+	conn->handshake->evicted = true;
+	coll_conn_handshake(conn, ktime_get_ns());
+}
+
+/*
+ * Have a place for one more connection.  A rank of this kernel waits; its call is no stranger's.
+ *
+ * Return: true; false: there is none.
+ */
+static bool has_place(struct coll_listener *listener)
+{
+	struct coll_net *net = listener->net;
+	struct coll_conn *conn;
+
+	if (listener != &net->listeners[COLL_LISTENER_LOCAL] ||
+	    listener->nr_silent < coll_net_calls(net))
+		return true;
+	list_for_each_entry(conn, &net->handshakes, node)
+		if (conn->handshake->listener == listener && !conn->answer_built)
+			return conn->handshake->since_ns + LOCAL_LEAST_NS < ktime_get_ns();
+	return true;
+}
+
+/* Accept a call.  Return: 0; -EBUSY, -EDQUOT or -ENOMEM: it waits; or as accept(). */
+static int conn_accept(struct coll_listener *listener)
+{
+	struct coll_net *net = listener->net;
+	struct coll_conn *conn;
 	int err;
 
+	if (!has_place(listener))
+		return -EBUSY;
+	conn = coll_conn_new(net, &handshake_ops);
 	if (IS_ERR(conn))
 		return PTR_ERR(conn);
-	err = listener->transport->accept(listener, &conn->ep);
+	err = listener->ep.transport->accept(&listener->ep, &conn->ep);
 	if (err) {
 		coll_conn_delete(conn);
 		return err;
 	}
 	conn->state = COLL_CONN_HELLO;
+	conn->handshake->listener = listener;
+	conn->handshake->from = conn_from(conn);
+	/* Bytes may have come before the endpoint could tell. */
+	set_bit(COLL_EVENT_READABLE, &conn->events);
 	list_add_tail(&conn->node, &net->handshakes);
-	net->nr_half_open++;
+	WRITE_ONCE(net->nr_half_open, net->nr_half_open + 1);
+	if (++listener->nr_silent > coll_net_calls(net))
+		conn_evict(oldest_silent(listener, conn));
 	return 0;
 }
 
-/* Accepts a bounded number.  Return: 0 if more may be waiting. */
-static int conn_accept_some(struct coll_net *net, struct coll_endpoint *listener)
+/* Accept a call if one waits.  Return: false if no other one is to be accepted in this run. */
+static bool listener_accept(struct coll_listener *listener)
 {
-	const u32 most = coll_net_calls(net);
-	struct coll_conn *silent = NULL;
-	u32 n;
-	int err;
+	int err = listener->ep.transport ? conn_accept(listener) : -EAGAIN;
 
-	for (n = 0; n < most; n++) {
-		bool full = net->nr_half_open >= most;
-
-		if (full)
-			silent = oldest_idle(net);
-		if (full && !silent)
-			return -EBUSY;
-		err = conn_accept(net, listener);
-		if (err)
-			return err;
-		/* Completes if its HELLO has come meanwhile, else fails as too late. */
-		if (full)
-			coll_conn_handshake(silent, U64_MAX);
+	switch (err) {
+	case 0:
+		return true;
+	case -EAGAIN:
+		return false;
+	case -EBUSY:
+	case -EDQUOT:
+	case -ENOMEM:
+		/* When a place is free or memory may be available: at the next heartbeat. */
+		set_bit(COLL_EVENT_READABLE, &listener->net->listener_events);
+		return false;
 	}
-	return 0;
-}
-
-static void listener_accept(struct coll_net *net, struct coll_endpoint *listener)
-{
-	int err = conn_accept_some(net, listener);
-
-	/*
-	 * Continue when a slot is free or memory may be available, at the next heartbeat; or, if
-	 * only the bound was reached, in the next run.
-	 */
-	if (err == -EBUSY || err == -EDQUOT || err == -ENOMEM)
-		set_bit(COLL_EVENT_READABLE, &net->listener_events);
-	else if (!err)
-		listener->ops->event(listener, COLL_EVENT_READABLE);
+	coll_net_count_refused(listener->net, NULL, err);
+	return true;
 }
 
 /**
@@ -219,13 +334,18 @@ static void listener_accept(struct coll_net *net, struct coll_endpoint *listener
 void coll_conn_accept(struct coll_net *net)
 {
 	const struct cred *cred = override_creds(net->cred);
+	unsigned long more = BIT(COLL_LISTENERS) - 1;
+	u32 n, i;
 
-	if (net->local_listener.transport)
-		listener_accept(net, &net->local_listener);
-	if (net->rdma_listener.transport)
-		listener_accept(net, &net->rdma_listener);
-	if (net->listener.transport)
-		listener_accept(net, &net->listener);
+	/* In turn, so that many calls to one listener do not delay those to another one. */
+	for (n = 0; n < ACCEPT_ROUNDS && more; n++)
+		for (i = 0; i < COLL_LISTENERS; i++)
+			if (more & BIT(i) && !listener_accept(&net->listeners[i]))
+				more &= ~BIT(i);
+	if (more) {
+		set_bit(COLL_EVENT_READABLE, &net->listener_events);
+		coll_runner_kick(net->control);
+	}
 	revert_creds(cred);
 }
 
@@ -328,8 +448,9 @@ static int conn_receive_hello(struct coll_conn *conn)
 	while (conn->rx_len < COLL_HELLO_SIZE) {
 		int n = conn->ep.transport->receive(&conn->ep, COLL_HELLO_SIZE - conn->rx_len);
 
+		/* Not -ECONNRESET: a peer that needs the place resets the connection. */
 		if (n <= 0)
-			return n ? n : -ECONNRESET;
+			return n ? n : -ESHUTDOWN;
 	}
 	return 0;
 }
@@ -366,6 +487,51 @@ static int conn_refuse(struct coll_conn *conn, int err)
 	return err;
 }
 
+/* Have the oldest connection that proves nothing end, if it has had its time. */
+static void end_oldest_proving(struct coll_listener *listener)
+{
+	const u64 now = ktime_get_ns();
+	struct coll_conn *conn;
+
+	/* At most all places of the listeners, and those that this rank has made. */
+	list_for_each_entry(conn, &listener->net->handshakes, node) {
+		if (conn->handshake->listener != listener || !conn->answer_built ||
+		    conn->handshake->evicted ||
+		    conn->handshake->since_ns + PROVING_LEAST_NS > now)
+			continue;
+		/* Not now: the list is being walked. */
+		conn->handshake->evicted = true;
+		coll_runner_kick(listener->net->control);
+		return;
+	}
+}
+
+/*
+ * Take a place for a connection whose call is right, and count it among those that are answered.
+ * In a group with a secret, a caller without it gets as far.  One that was answered has time for
+ * the confirmation, because its group fails if the connection ends after that.
+ *
+ * Return: false: there is no place yet.
+ */
+static bool conn_may_answer(struct coll_conn *conn)
+{
+	struct coll_listener *listener = conn->handshake->listener;
+
+	if (conn->net->secured && listener->nr_proving >= coll_net_calls(conn->net)) {
+		set_bit(COLL_EVENT_READABLE, &conn->events);
+		if (!listener->waits)
+			end_oldest_proving(listener);
+		listener->waits = true;
+		return false;
+	}
+	listener->nr_silent--;
+	listener->nr_proving++;
+	conn->answer_built = true;
+	conn->handshake->evicted = false;
+	conn->handshake->since_ns = ktime_get_ns();
+	return true;
+}
+
 /* Builds the answer to a call.  Bytes that are no HELLO are not answered. */
 static int conn_reply(struct coll_conn *conn)
 {
@@ -380,8 +546,9 @@ static int conn_reply(struct coll_conn *conn)
 	}
 	if (err)
 		return conn_refuse(conn, err);
+	if (!conn_may_answer(conn))
+		return -EAGAIN;
 	conn_hello(conn, COLL_HELLO_ANSWER);
-	conn->answer_built = true;
 	return conn->net->secured ?
 	       coll_auth_answer(conn->net, conn->handshake->in, conn->handshake->out) : 0;
 }
@@ -413,16 +580,34 @@ static int receive_confirmation(struct coll_conn *conn)
 	return err ? err : claim_link_slot(conn);
 }
 
+/* An errno of the network is not an answer of the peer. */
+static int connect_error(int err)
+{
+	switch (err) {
+	case -EINPROGRESS:
+		return -EAGAIN;
+	case -EDQUOT:
+	case -ENOMEM:
+	case -ECONNRESET:
+		return err;
+	}
+	return -ECONNREFUSED;
+}
+
 /* Return: 0 when the handshake is complete, -EAGAIN, or why it failed. */
-static int handshake_advance(struct coll_conn *conn)
+static int handshake_advance(struct coll_conn *conn, u64 now)
 {
 	int err;
 
+	if (conn->state == COLL_CONN_LOST) {
+		err = conn_call_again(conn, now);
+		if (err)
+			return err == -EAGAIN ? err : connect_error(err);
+	}
 	if (conn->state == COLL_CONN_CONNECTING) {
 		err = conn->ep.transport->status(&conn->ep);
-		/* An errno of the network is not an answer of the peer. */
 		if (err)
-			return err == -EINPROGRESS ? -EAGAIN : -ECONNRESET;
+			return connect_error(err);
 		conn->state = COLL_CONN_HELLO;
 	}
 	if (conn->state == COLL_CONN_HELLO) {
@@ -443,6 +628,9 @@ static int conn_admit(struct coll_conn *conn)
 		return err;
 	coll_conn_end_handshake(conn);
 	conn->rx_len = 0;
+	/* Its events so far were those of the handshake. */
+	set_bit(COLL_EVENT_READABLE, &conn->events);
+	set_bit(COLL_EVENT_WRITABLE, &conn->events);
 	conn->state = COLL_CONN_OPEN;
 	return coll_link_attach_conn(conn->link, conn);
 }
@@ -467,7 +655,9 @@ static struct coll_reason link_reason(const struct coll_link *link, int err)
 	case -ENOMEM:
 	case -EDQUOT:
 		swap(reason.rank_a, reason.rank_b);
-		fallthrough;
+		reason.kind = COLLECTIVE_REASON_RESOURCES;
+		reason.error = -err;
+		break;
 	case -EREMOTEIO:
 		reason.kind = COLLECTIVE_REASON_RESOURCES;
 		reason.error = ENOMEM;
@@ -537,21 +727,81 @@ static const char *reject_reason(int err)
 	case -EDQUOT:
 		return "there is no memory for it";
 	case -EAGAIN:
-		return "it has not introduced itself in time";
+		return "it has not introduced itself in time, or before too many others came";
+	case -ENOBUFS:
+		return "too many others wait";
 	}
 	return "it ended";
 }
 
-/* The peer did not identify itself as a rank of this group. */
-static void count_rejected(struct coll_conn *conn, int err)
+/**
+ * coll_net_count_refused() - a call did not come from a rank of this group, or has no place
+ * @net: of the member
+ * @caller: its address; NULL: not known, or of this kernel
+ * @err: negative errno
+ *
+ * Context: any but interrupts.
+ */
+void coll_net_count_refused(struct coll_net *net, const struct sockaddr_storage *caller, int err)
 {
 	static DEFINE_RATELIMIT_STATE(once_a_second, HZ, 1);
-	struct coll_net *net = conn->net;
+	char from[64] = "";
 
 	atomic64_inc(&net->rejected);
-	if (__ratelimit(&once_a_second))
-		pr_notice("collective: group %s rank %u: refused a connection: %s (%d)\n",
-			  net->id->group_name, net->id->rank, reject_reason(err), err);
+	if (!__ratelimit(&once_a_second))
+		return;
+	if (caller)
+		scnprintf(from, sizeof(from), " from %pISpc", caller);
+	pr_notice("collective: group %s rank %u: refused a connection%s: %s (%d)\n",
+		  net->id->group_name, net->id->rank, from, reject_reason(err), err);
+}
+
+/* May the HELLO of an incoming connection still come? */
+static bool conn_has_time(const struct coll_conn *conn, u64 now)
+{
+	return !conn->handshake->evicted && now < conn->handshake->since_ns + HANDSHAKE_NS;
+}
+
+/* Is there nothing to be done for a connection?  Nothing has come, and its time is not over. */
+static bool conn_waits(struct coll_conn *conn, u64 now)
+{
+	if (conn->outgoing)
+		return !coll_conn_may_begin(conn, now);
+	return !xchg(&conn->events, 0) && conn_has_time(conn, now);
+}
+
+/* A connection is half open no more. */
+static void conn_give_place(struct coll_conn *conn)
+{
+	struct coll_listener *listener = conn->handshake->listener;
+
+	list_del_init(&conn->node);
+	if (listener || conn->handshake->calls_again)
+		WRITE_ONCE(conn->net->nr_half_open, conn->net->nr_half_open - 1);
+	if (!listener)
+		return;
+	if (conn->answer_built)
+		listener->nr_proving--;
+	else
+		listener->nr_silent--;
+	conn->handshake->listener = NULL;
+	if (listener->waits || test_bit(COLL_EVENT_READABLE, &conn->net->listener_events))
+		coll_runner_kick(conn->net->control);
+}
+
+/* Ends a connection that could not be opened. */
+static void conn_fail(struct coll_conn *conn, int err)
+{
+	struct coll_endpoint_info info;
+
+	if (conn->outgoing)
+		coll_link_failed(conn->link, conn->kind == COLL_CONN_CONTROL ?
+				 COLL_REFUSED_CONTROL : conn->lane, err);
+	else
+		coll_net_count_refused(conn->net, conn_caller(conn, &info) ? &info.peer : NULL,
+				       err);
+	/* A caller whose place was needed learns that from the reset. */
+	coll_conn_free(conn, conn->outgoing || (conn->handshake && conn->handshake->evicted));
 }
 
 /**
@@ -563,31 +813,23 @@ static void count_rejected(struct coll_conn *conn, int err)
  */
 void coll_conn_handshake(struct coll_conn *conn, u64 now)
 {
-	struct coll_net *net = conn->net;
 	int err;
 
-	if (conn->outgoing && !coll_conn_may_begin(conn, now))
+	if (conn_waits(conn, now))
 		return;
-	err = handshake_advance(conn);
-	if (err == -EAGAIN && (conn->outgoing || now < conn->created_ns + HANDSHAKE_NS))
+	err = handshake_advance(conn, now);
+	if (conn->outgoing && conn_loses_place(conn, err, now))
+		return;
+	if (err == -EAGAIN && (conn->outgoing || conn_has_time(conn, now)))
 		return;
 
-	list_del_init(&conn->node);
-	net->nr_half_open -= !conn->outgoing;
-	if (test_bit(COLL_EVENT_READABLE, &net->listener_events))
-		coll_runner_kick(net->control);
+	conn_give_place(conn);
 	if (!err) {
 		err = conn_admit(conn);
 		if (!err)
 			return;
 	}
-
-	if (conn->outgoing)
-		coll_link_failed(conn->link, conn->kind == COLL_CONN_CONTROL ?
-				 COLL_REFUSED_CONTROL : conn->lane, err);
-	else
-		count_rejected(conn, err);
-	coll_conn_free(conn, conn->outgoing);
+	conn_fail(conn, err);
 }
 
 /**

@@ -22,6 +22,25 @@
 /* Rounds over the links in one run, before other work on this CPU. */
 #define NET_ROUNDS	4
 
+static void listener_event(struct coll_endpoint *ep, enum coll_event event)
+{
+	struct coll_net *net = container_of(ep, struct coll_listener, ep)->net;
+
+	set_bit(event, &net->listener_events);
+	coll_runner_kick(net->control);
+}
+
+static void listener_refused(struct coll_endpoint *ep, const struct sockaddr_storage *caller,
+			     int err)
+{
+	coll_net_count_refused(container_of(ep, struct coll_listener, ep)->net, caller, err);
+}
+
+static const struct coll_endpoint_ops listener_ops = {
+	.event		= listener_event,
+	.refused	= listener_refused,
+};
+
 /**
  * coll_net_init() - no listener and no link yet
  * @net: zeroed
@@ -35,97 +54,74 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct col
 		   struct coll_charges *charges, struct coll_runner *control,
 		   const struct coll_net_ops *ops)
 {
+	u32 i;
+
 	net->id = id;
 	net->fail = fail;
 	net->charges = charges;
 	net->control = control;
 	net->ops = ops;
 	mutex_init(&net->link_mutex);
+	for (i = 0; i < COLL_LISTENERS; i++) {
+		net->listeners[i].net = net;
+		net->listeners[i].ep.ops = &listener_ops;
+		net->listeners[i].ep.charges = charges;
+	}
 	INIT_LIST_HEAD(&net->handshakes);
 	INIT_LIST_HEAD(&net->new_conns);
 	INIT_LIST_HEAD(&net->link_list);
 	coll_query_init(&net->query);
 }
 
-static void listener_notify(struct coll_net *net, enum coll_event event)
+static struct coll_endpoint *net_listener(struct coll_net *net, enum coll_listener_kind kind)
 {
-	set_bit(event, &net->listener_events);
-	coll_runner_kick(net->control);
+	return &net->listeners[kind].ep;
 }
-
-static void listener_event(struct coll_endpoint *ep, enum coll_event event)
-{
-	listener_notify(container_of(ep, struct coll_net, listener), event);
-}
-
-static void local_listener_event(struct coll_endpoint *ep, enum coll_event event)
-{
-	listener_notify(container_of(ep, struct coll_net, local_listener), event);
-}
-
-static void rdma_listener_event(struct coll_endpoint *ep, enum coll_event event)
-{
-	listener_notify(container_of(ep, struct coll_net, rdma_listener), event);
-}
-
-static const struct coll_endpoint_ops listener_ops = {
-	.event	= listener_event,
-};
-
-static const struct coll_endpoint_ops local_listener_ops = {
-	.event	= local_listener_event,
-};
-
-static const struct coll_endpoint_ops rdma_listener_ops = {
-	.event	= rdma_listener_event,
-};
 
 static int listen_tcp(struct coll_net *net, struct sockaddr_storage *addr)
 {
-	net->listener.ops = &listener_ops;
-	net->listener.charges = net->charges;
-	net->listener.ns = net->ns;
-	return coll_tcp.listen(&net->listener, addr);
+	struct coll_endpoint *ep = net_listener(net, COLL_LISTENER_TCP);
+
+	ep->ns = net->ns;
+	return coll_tcp.listen(ep, addr);
 }
 
 static int listen_local(struct coll_net *net, struct sockaddr_storage *addr)
 {
-	struct coll_endpoint *local = &net->local_listener;
+	struct coll_endpoint *ep = net_listener(net, COLL_LISTENER_LOCAL);
 
-	local->ops = &local_listener_ops;
-	local->charges = net->charges;
-	local->hub = net->hub;
-	local->rank = net->id->rank;
-	return coll_local.listen(local, addr);
+	ep->hub = net->hub;
+	ep->rank = net->id->rank;
+	return coll_local.listen(ep, addr);
 }
 
 /**
- * coll_net_calls() - number of calls that may come before one of them is answered
+ * coll_net_calls() - number of calls to one listener that may come before one of them is answered
  * @net: of the member
  *
  * All lower ranks may call one that is late, each for all connections of its link.  RDMA refuses
  * what does not fit into the queue of its listener, where TCP has the caller try again.  A caller
  * that tries RDMA says nothing until all its connections stand.  So if fewer could be half open,
- * and all of these were of callers of which each needs another one, none would go on.
+ * and all of these were of callers of which each needs another one, none would go on.  Ranks do not
+ * end one another's connections for want of a place, unless they need more than COLL_CALLS_MOST.
  *
  * Return: COLL_CALLS_LEAST to COLL_CALLS_MOST.
  */
 u32 coll_net_calls(const struct coll_net *net)
 {
-	u32 calls = net->rdma ? net->id->rank * (1 + net->id->nlanes) : 0;
+	u64 calls = (u64)net->id->rank * (1 + net->id->nlanes);
 
-	return clamp(calls, COLL_CALLS_LEAST, COLL_CALLS_MOST);
+	return clamp_t(u64, calls, COLL_CALLS_LEAST, COLL_CALLS_MOST);
 }
 
 static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
 {
+	struct coll_endpoint *ep = net_listener(net, COLL_LISTENER_RDMA);
 	int err;
 
-	net->rdma_listener.ops = &rdma_listener_ops;
-	net->rdma_listener.charges = net->charges;
-	net->rdma_listener.ns = net->ns;
-	net->rdma_listener.calls = coll_net_calls(net);
-	err = net->rdma->listen(&net->rdma_listener, addr);
+	ep->ns = net->ns;
+	ep->calls = coll_net_calls(net);
+	err = net->rdma->listen(ep, addr);
 	if (!err)
 		coll_addr_offer_rdma(addr);
 	return err;
@@ -251,6 +247,12 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 	return err;
 }
 
+static void close_listener(struct coll_endpoint *ep)
+{
+	if (ep->transport)
+		ep->transport->close(ep, false);
+}
+
 /**
  * coll_net_close_listener() - accept no connections of other kernels
  * @net: of the member
@@ -259,10 +261,8 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
  */
 void coll_net_close_listener(struct coll_net *net)
 {
-	if (net->rdma_listener.transport)
-		net->rdma_listener.transport->close(&net->rdma_listener, false);
-	if (net->listener.transport)
-		net->listener.transport->close(&net->listener, false);
+	close_listener(net_listener(net, COLL_LISTENER_RDMA));
+	close_listener(net_listener(net, COLL_LISTENER_TCP));
 }
 
 /**
@@ -330,11 +330,14 @@ void coll_net_take_new_conns(struct coll_net *net)
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 {
 	struct coll_conn *conn, *next;
+	u32 i;
 
+	for (i = 0; i < COLL_LISTENERS; i++)
+		net->listeners[i].waits = false;
 	if (test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat)
 		coll_conn_accept(net);
 	coll_net_take_new_conns(net);
-	/* At most COLL_CALLS_MOST and those that this rank has made; HELLOs are short. */
+	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry_safe(conn, next, &net->handshakes, node)
 		coll_conn_handshake(conn, now);
 	coll_net_fall_back(net);
@@ -363,7 +366,7 @@ bool coll_net_has_leases(const struct coll_net *net)
  * A call that this rank makes by TCP has none: it ends by an event, or with CONNECT.
  *
  * Return: true if a caller has to introduce itself in time, a call waits for a heartbeat to be
- * accepted, or RDMA is tried where TCP would do.
+ * accepted or made again, or RDMA is tried where TCP would do.
  */
 bool coll_net_has_calls(const struct coll_net *net)
 {
@@ -605,8 +608,7 @@ void coll_net_close(struct coll_net *net)
 {
 	struct coll_conn *conn, *next;
 
-	if (net->local_listener.transport)
-		net->local_listener.transport->close(&net->local_listener, false);
+	close_listener(net_listener(net, COLL_LISTENER_LOCAL));
 	coll_net_close_listener(net);
 	list_splice_init(&net->new_conns, &net->handshakes);
 	list_for_each_entry_safe(conn, next, &net->handshakes, node) {

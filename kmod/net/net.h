@@ -71,6 +71,39 @@ struct coll_peer_addr {
 	u32 offers;
 };
 
+/*
+ * Listeners of a member:
+ * LOCAL: of lower ranks in this kernel; closed if the member wishes TCP or RDMA
+ * RDMA: closed if coll_net.rdma is NULL, or with that of TCP
+ * TCP: closed once all ranks are known to be in coll_net.hub
+ */
+enum coll_listener_kind {
+	COLL_LISTENER_LOCAL,
+	COLL_LISTENER_RDMA,
+	COLL_LISTENER_TCP,
+	COLL_LISTENERS,
+};
+
+/**
+ * struct coll_listener - where calls by one transport come in, and how many are half open
+ * @ep: the endpoint
+ * @net: of the member [c]
+ * @nr_silent: half-open connections that were not answered [C]
+ * @nr_proving: half-open connections that were answered and have not proved the secret [C]
+ * @waits: true if in this run one was not answered, because there is no place to prove the secret
+ *	[C]
+ *
+ * Each count is at most coll_net_calls().  So callers by one transport take no place of another
+ * one, and callers that say nothing take none of those that do.
+ */
+struct coll_listener {
+	struct coll_endpoint ep;
+	struct coll_net *net;
+	u32 nr_silent;
+	u32 nr_proving;
+	bool waits;
+};
+
 /**
  * struct coll_net - connections of a member
  * @id: of the member [c]
@@ -82,19 +115,16 @@ struct coll_peer_addr {
  * @wish: enum collective_transport: which transports its links may use [c]
  * @hub: where ranks of this kernel are found [c]
  * @ns: network namespace of the group [c]
- * @addr: address that @listener was bound to; names this rank [c]
- * @listener: accepts connections of lower ranks by TCP; closed once all ranks are known to be in
- *	@hub [C]
- * @local_listener: accepts those of lower ranks in this kernel; closed if @wish is TCP or RDMA [C]
+ * @addr: address that the listener by TCP was bound to; names this rank [c]
+ * @listeners: accept connections of lower ranks, one for each transport [C]
  * @rdma: the transport, if this rank offers RDMA: a reference to its module; else NULL [c]
  * @no_rdma: enum collective_link_choice: why it does not, if @wish is AUTO [c]
- * @rdma_listener: accepts those of lower ranks by RDMA; closed if @rdma is NULL, or with
- *	@listener [C]
  * @try_ns: time in which connections by RDMA have to stand, if TCP would do; written by CONNECT [c]
  * @falls_back: true if coll_link.try_error of some link may not be 0 [a]
  * @listener_events: of all listeners: bit (1 << enum coll_event) [a]
  * @handshakes: connections that are not open yet [C]
- * @nr_half_open: of these, the number of those that peers have made [C]
+ * @nr_half_open: of these, the number of those that peers have made, or that this rank has made
+ *	again; written by [C] [a]
  * @new_conns: connections begun by CONNECT or by an operation, not yet in @handshakes [l]
  * @link_mutex: one thread of the process connects links, or has their rings grow for its requests,
  *	at a time.  Its holder may wait for memory, so the control runner does not wait for it:
@@ -115,7 +145,8 @@ struct coll_peer_addr {
  * @tx_pending: true if control frames are queued that the control runner has not seen [a]
  * @tx_low: true if the ring of some link may be low: coll_tx_ring_is_low() [a]
  * @query: queries of this rank, and those of others that it takes part in
- * @rejected: incoming connections that did not identify themselves as a rank of the group [a]
+ * @rejected: calls that did not come from a rank of the group, or were refused or ended for want
+ *	of a place or of memory [a]
  * @secured: true if the group has a secret [c]
  * @secret: the secret; wiped by the teardown [c]
  */
@@ -130,11 +161,9 @@ struct coll_net {
 	struct coll_local_hub *hub;
 	struct net *ns;
 	struct sockaddr_storage addr;
-	struct coll_endpoint listener;
-	struct coll_endpoint local_listener;
+	struct coll_listener listeners[COLL_LISTENERS];
 	const struct coll_transport *rdma;
 	u32 no_rdma;
-	struct coll_endpoint rdma_listener;
 	u64 try_ns;
 	bool falls_back;
 	unsigned long listener_events;
@@ -176,6 +205,7 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
 u32 coll_net_calls(const struct coll_net *net);
 bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport);
+void coll_net_count_refused(struct coll_net *net, const struct sockaddr_storage *caller, int err);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_take_new_conns(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);

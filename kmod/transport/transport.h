@@ -50,6 +50,8 @@ enum coll_event {
  *	consumed.  recv_done() follows
  * @recv_idle: the transport is about to do other work; the owner ends what recv() has begun and
  *	must not last (an FPU section); may be NULL
+ * @refused: a listener has refused the call of an address, for a negative errno; called in any
+ *	context but interrupts.  NULL if the endpoint is no listener
  */
 struct coll_endpoint_ops {
 	void (*event)(struct coll_endpoint *ep, enum coll_event event);
@@ -59,6 +61,7 @@ struct coll_endpoint_ops {
 	int (*recv_place)(struct coll_endpoint *ep, u32 ahead, struct coll_place *place);
 	void (*recv_placed)(struct coll_endpoint *ep, u32 len);
 	void (*recv_idle)(struct coll_endpoint *ep);
+	void (*refused)(struct coll_endpoint *ep, const struct sockaddr_storage *caller, int err);
 };
 
 /**
@@ -189,7 +192,8 @@ struct coll_endpoint_info {
  *	with the credentials of the process that joined, in the context of the process that
  *	connects, or by the control runner if another transport could not reach the peer
  * @accept: make @ep the next waiting connection of @listener.  Called with the credentials of
- *	the process that joined.  Returns -EAGAIN if no connection waits
+ *	the process that joined.  Returns -EAGAIN if no connection waits; -EDQUOT or -ENOMEM if it
+ *	waits on, for memory; or another negative errno if it was refused
  * @status: returns 0 if connected, -EINPROGRESS if not yet, or the errno of the failure
  * @send: send bytes by copy.  Returns the number of bytes accepted, -EAGAIN (an event follows),
  *	or another negative errno

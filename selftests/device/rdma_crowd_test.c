@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A group of many ranks of one process with all links by RDMA, and the refusal if the user's limit
- * of kernel memory is too low for it.
+ * of kernel memory or of queue pairs is too low for it.
  *
  * The machine has soft-RoCE on its interface dummy0: selftests/vm/run --rdma.
  */
@@ -212,6 +212,168 @@ static int is_told(const void *arg)
 TEST_F_TIMEOUT(limited, is_told, 200)
 {
 	EXPECT_EQ(0, as_other_user(is_told, &self->ids));
+}
+
+/* Queue pairs of a user: enough to join, and too few for the links. */
+#define QUEUE_PAIRS		"/sys/module/collective_rdma/parameters/user_queue_pairs"
+#define QUEUE_PAIRS_FEW		"8"
+
+FIXTURE(queue_pairs) {
+	char before[32];
+	struct limited_ids ids;
+};
+
+FIXTURE_SETUP(queue_pairs)
+{
+	int i;
+
+	if (!rdma_offered())
+		SKIP(return, "no collective_rdma.ko");
+	ASSERT_EQ(0, file_get(QUEUE_PAIRS, self->before, sizeof(self->before)));
+	ASSERT_EQ(0, file_set(QUEUE_PAIRS, QUEUE_PAIRS_FEW));
+	for (i = 0; i < 2; i++)
+		group_unique(self->ids.name[i], sizeof(self->ids.name[i]), &self->ids.id[i]);
+}
+
+FIXTURE_TEARDOWN(queue_pairs)
+{
+	EXPECT_EQ(0, file_set(QUEUE_PAIRS, self->before));
+}
+
+/* Make a group of two, with four queue pairs.  Return: 0 or a negative errno. */
+static int pair_make(const char *name, __u64 id, int *fd)
+{
+	struct sockaddr_storage addr[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		struct collective_join join = {
+			.id = id,
+			.rank = i,
+			.nranks = 2,
+			.transport = COLLECTIVE_TRANSPORT_RDMA,
+		};
+
+		fd[i] = member_open();
+		CHECK_EQ(0, member_join_as(fd[i], &join, name, &addr[i]));
+		fcntl(fd[i], F_SETFL, O_NONBLOCK);
+	}
+	for (i = 0; i < 2; i++)
+		member_connect(fd[i], addr, 2, CONNECT_MS);
+	return members_await_up(fd, 2);
+}
+
+static int pair_up(const char *name, __u64 id)
+{
+	int fd[2], err = pair_make(name, id, fd);
+
+	close(fd[0]);
+	close(fd[1]);
+	return err;
+}
+
+/* A rank learns that its user has too many, and the user has them back when the group has ended. */
+static int too_many_are_told(const void *arg)
+{
+	const struct limited_ids *ids = arg;
+	struct sockaddr_storage addr[RANKS];
+	struct collective_status status;
+	unsigned int i, n = 0, told = 0;
+	__u64 end = now_ms() + END_MS;
+	int fd[RANKS], err;
+
+	CHECK_EQ(0, join_all(fd, &n, addr, ids->name[0], ids->id[0]));
+	for (i = 0; i < RANKS; i++) {
+		err = member_connect(fd[i], addr, RANKS, CONNECT_MS);
+		/* The group may have failed already; a rank whose call was refused sees a reset. */
+		CHECK(err == -EINPROGRESS || err == -EDQUOT || err == -ECONNRESET);
+	}
+	while (!told && now_ms() < end) {
+		sleep_ms(10);
+		for (i = 0; i < RANKS; i++) {
+			CHECK_EQ(0, member_status(fd[i], &status));
+			told += status.state == COLLECTIVE_STATE_ABORTED &&
+				status.group.kind == COLLECTIVE_REASON_RESOURCES &&
+				status.group.error == EDQUOT;
+		}
+	}
+	CHECK(told);
+	while (n)
+		close(fd[--n]);
+	end = now_ms() + END_MS;
+	while (pair_up(ids->name[1], ids->id[1]))
+		CHECK(now_ms() < end);
+	return 0;
+}
+
+TEST_F_TIMEOUT(queue_pairs, are_limited, 200)
+{
+	EXPECT_EQ(0, as_other_user(too_many_are_told, &self->ids));
+}
+
+/* As many pairs as a user may have, and another user. */
+#define PAIRS		2
+#define THIRD_USER	65533
+
+static bool become(unsigned int user)
+{
+	return !setresgid(user, user, user) && !setresuid(user, user, user);
+}
+
+static int new_pair(int *fd)
+{
+	char name[33];
+	__u64 id;
+
+	group_unique(name, sizeof(name), &id);
+	return pair_make(name, id, fd);
+}
+
+/* Use up what a user may have, say so, and keep it. */
+static int keep_all(int told)
+{
+	int fd[2 * PAIRS + 2];
+	unsigned int i;
+
+	CHECK(become(NOBODY));
+	for (i = 0; i < PAIRS; i++)
+		CHECK_EQ(0, new_pair(fd + 2 * i));
+	CHECK(new_pair(fd + 2 * i));
+	CHECK_EQ(1, write(told, "", 1));
+	return pause();
+}
+
+static int new_pair_of_third(void)
+{
+	int fd[2];
+
+	CHECK(become(THIRD_USER));
+	return new_pair(fd);
+}
+
+/* What one user has used up, another one still has. */
+TEST_F_TIMEOUT(queue_pairs, are_of_one_user, 100)
+{
+	int told[2], status;
+	pid_t pid, third;
+	char byte;
+
+	ASSERT_EQ(0, pipe(told));
+	pid = fork();
+	if (!pid) {
+		close(told[0]);
+		_exit(keep_all(told[1]));
+	}
+	close(told[1]);
+	EXPECT_EQ(1, read(told[0], &byte, 1));
+	third = fork();
+	if (!third)
+		_exit(!!new_pair_of_third());
+	EXPECT_EQ(third, waitpid(third, &status, 0));
+	EXPECT_EQ(0, status);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	close(told[0]);
 }
 
 TEST_HARNESS_MAIN

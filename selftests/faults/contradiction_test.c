@@ -367,6 +367,8 @@ static int combine(struct called *c, struct rdma_peer *peers, struct rdma_peer *
 	struct rdma_peer *peer = want || rejected ? wrong :
 				 &peers[kind == COLL_CONN_DATA ? 1 + lane : 0];
 
+	c->refused += rejected;
+
 	CHECK_EQ(rejected ? RDMA_CM_EVENT_REJECTED : RDMA_CM_EVENT_ESTABLISHED,
 		 rdma_peer_connect(peer, &c->addr, rdma_says(bulk, reads),
 				   sizeof(struct rdma_hello)));

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdint.h>
@@ -16,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,9 +250,25 @@ TEST_F_TIMEOUT(two_ranks, other_user_in_namespace, 60)
  * Memory
  */
 
-/* As many as a rank accepts without a handshake. It accepts no other call for a second then. */
-#define CLIENTS		64
-#define BUSY_MS		800
+/* A rank that may have no more memory accepts no call. */
+#define LIMIT		"/sys/module/collective/parameters/user_memory_mib"
+#define LIMIT_BYTES	(1 << 20)
+/* Members of the same user that have as much, at most so many; and how long the rank is called. */
+#define OTHERS		64
+#define BUSY_MS		400
+
+/* The limit of memory applies to members that join without this right. */
+static bool may_exceed(bool may)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data))
+		return false;
+	data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	data[0].effective |= may << CAP_SYS_RESOURCE;
+	return !syscall(SYS_capset, &header, data);
+}
 
 static int lanes_join(int fd, const char *name, __u64 id, unsigned int rank,
 		      struct sockaddr_storage *addr)
@@ -266,27 +284,70 @@ static int lanes_join(int fd, const char *name, __u64 id, unsigned int rank,
 	return member_join_as(fd, &join, name, addr);
 }
 
+/* Join groups until their members have the memory that the user may have.  Return: the number. */
+static unsigned int others_join(int *fds)
+{
+	struct sockaddr_storage addr;
+	long long bytes = 0;
+	unsigned int n;
+	char name[33];
+	__u64 id;
+
+	for (n = 0; n < OTHERS && bytes <= LIMIT_BYTES; n++) {
+		group_unique(name, sizeof(name), &id);
+		fds[n] = member_open();
+		if (lanes_join(fds[n], name, id, 1, &addr))
+			break;
+		bytes += member_value(name, 1, "memory_bytes");
+	}
+	return bytes > LIMIT_BYTES ? n : 0;
+}
+
+/* Let a rank that accepts nothing look at its calls again. */
+static void call_once(const struct sockaddr_storage *addr)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	connect(fd, (const void *)addr, sizeof(struct sockaddr_in));
+	sleep_ms(100);
+	close(fd);
+}
+
+FIXTURE(busy) {
+	char limit[32];
+};
+
+FIXTURE_SETUP(busy)
+{
+	ASSERT_EQ(0, file_get(LIMIT, self->limit, sizeof(self->limit)));
+}
+
+FIXTURE_TEARDOWN(busy)
+{
+	EXPECT_EQ(0, file_set(LIMIT, self->limit));
+}
+
 /* A rank calls a busy one, leaves, and calls again: no call stays. */
-TEST(calls_do_not_stay)
+TEST_F(busy, calls_do_not_stay)
 {
 	struct sockaddr_storage addr[2];
-	int client[CLIENTS], fd, peer = member_open(), err = 0;
-	unsigned int i, calls = 0;
-	long long refused;
+	int others[OTHERS], fd, peer = member_open(), err = 0;
+	unsigned int n, calls = 0;
+	long long before, refused;
 	__u64 begin;
 	char name[33];
 	__u64 id;
 
 	group_unique(name, sizeof(name), &id);
+	ASSERT_TRUE(may_exceed(false));
 	ASSERT_EQ(0, lanes_join(peer, name, id, 1, &addr[1]));
-	begin = now_ms();
-	for (i = 0; i < CLIENTS; i++) {
-		client[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		ASSERT_EQ(0, connect(client[i], (void *)&addr[1], sizeof(struct sockaddr_in)));
-	}
-	/* They occupy all places. */
-	sleep_ms(100);
-	for (; now_ms() < begin + BUSY_MS && (!err || err == -EINPROGRESS); calls++) {
+	ASSERT_TRUE(may_exceed(true));
+	ASSERT_EQ(0, file_set(LIMIT, "1"));
+	n = others_join(others);
+	ASSERT_LT(0, n);
+	before = member_value(name, 1, "memory_bytes");
+	for (begin = now_ms(); now_ms() < begin + BUSY_MS && (!err || err == -EINPROGRESS);
+	     calls++) {
 		fd = member_open();
 		ASSERT_EQ(0, lanes_join(fd, name, id, 0, &addr[0]));
 		fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -294,15 +355,19 @@ TEST(calls_do_not_stay)
 		close(fd);
 	}
 	EXPECT_EQ(-EINPROGRESS, err);
+	EXPECT_LE(4, calls);
+	/* It has accepted none. */
+	EXPECT_EQ(before, member_value(name, 1, "memory_bytes"));
 	/* The rank accepts what still waits then, and finds that it has ended. */
-	for (i = 0; i < CLIENTS; i++)
-		close(client[i]);
-	sleep_ms(500);
+	while (n)
+		close(others[--n]);
+	call_once(&addr[1]);
+	sleep_ms(200);
 	refused = member_value(name, 1, "refused_connections");
-	TH_LOG("%u calls, each of %u connections: %lld refused, with those of %u clients", calls,
-	       1 + COLLECTIVE_LANES_MAX, refused, CLIENTS);
-	EXPECT_LE(CLIENTS, refused);
-	EXPECT_GE(CLIENTS + 1 + COLLECTIVE_LANES_MAX, refused);
+	TH_LOG("%u calls, each of %u connections: %lld refused", calls, 1 + COLLECTIVE_LANES_MAX,
+	       refused);
+	EXPECT_LE(1, refused);
+	EXPECT_GE(1 + 1 + COLLECTIVE_LANES_MAX, refused);
 	close(peer);
 }
 

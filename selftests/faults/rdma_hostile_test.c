@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,9 @@
 
 #include "faults/rdma_peer.h"
 #include "lib/group.h"
+#include "lib/machine.h"
 #include "kselftest_harness.h"
+#include "lib/open_device.h"
 
 #define RDMA	COLLECTIVE_TRANSPORT_RDMA
 
@@ -116,6 +119,7 @@ TEST_F_TIMEOUT(rank, hello, 100)
 				    sizeof(rdma_hello_good) - 4));
 	rdma_peer_close(&self->peer);
 	EXPECT_EQ(RDMA_CM_EVENT_REJECTED, rdma_peer_connect(&self->peer, &self->addr[1], NULL, 0));
+	EXPECT_TRUE(wait_refused(self->name, ARRAY_SIZE(wrong) + 2));
 }
 
 static int call(struct rdma_peer *peer, const struct sockaddr_storage *addr)
@@ -293,6 +297,120 @@ TEST_F_TIMEOUT(rank, port_taken, 100)
 	memcpy(&offers, (char *)&addr + COLLECTIVE_ADDR_OFFERS, sizeof(offers));
 	EXPECT_NE(COLLECTIVE_OFFERS_RDMA, offers);
 	close(fd);
+}
+
+/* Callers that do not know the secret, by RDMA: more than a rank has places. */
+#define CROWD		128
+/* Calls before a rank connects, time for them, and time in which it connects. */
+#define CROWD_FIRST	80
+#define CROWD_MS	20000
+#define CROWD_BOUND_MS	8000
+
+static struct rdma_peer crowd_peers[CROWD];
+
+FIXTURE(crowd) {
+	char name[33];
+	__u64 id;
+	int fd[2];
+	struct sockaddr_storage addr[2];
+	bool stop;
+	unsigned int calls;
+};
+
+FIXTURE_VARIANT(crowd) {
+	unsigned int caller;
+};
+
+FIXTURE_VARIANT_ADD(crowd, tcp) { .caller = COLLECTIVE_TRANSPORT_TCP };
+FIXTURE_VARIANT_ADD(crowd, rdma) { .caller = RDMA };
+FIXTURE_VARIANT_ADD(crowd, choice) { .caller = COLLECTIVE_TRANSPORT_AUTO };
+
+/* With a secret, at the address of the device. */
+static int join_with_secret(FIXTURE_DATA(crowd) *self, unsigned int rank, unsigned int transport)
+{
+	struct collective_join join;
+
+	join_valid(&join, self->name, self->id);
+	join.transport = transport;
+	join.rank = rank;
+	join.nranks = 2;
+	memset(join.secret, 7, sizeof(join.secret));
+	own_address((struct sockaddr_storage *)join.addr, AF_INET, RDMA);
+	join.addr_len = sizeof(self->addr[rank]);
+	CHECK_EQ(0, member_ioctl(self->fd[rank], COLLECTIVE_IOC_JOIN, &join));
+	memcpy(&self->addr[rank], join.addr, sizeof(self->addr[rank]));
+	return 0;
+}
+
+FIXTURE_SETUP(crowd)
+{
+	/* Two ranks of one kernel that have chosen AUTO would have a local link. */
+	unsigned int called = variant->caller == COLLECTIVE_TRANSPORT_AUTO ?
+			      RDMA : COLLECTIVE_TRANSPORT_AUTO;
+	unsigned int i;
+
+	if (!rdma_offered())
+		SKIP(return, "no collective_rdma.ko");
+	ASSERT_EQ(0, system("modprobe rdma_ucm"));
+	group_unique(self->name, sizeof(self->name), &self->id);
+	for (i = 0; i < 2; i++) {
+		self->fd[i] = member_open();
+		ASSERT_LE(0, self->fd[i]);
+		ASSERT_EQ(0, join_with_secret(self, i, i ? called : variant->caller));
+	}
+	fcntl(self->fd[1], F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd[1], self->addr, 2, 90000));
+}
+
+FIXTURE_TEARDOWN(crowd)
+{
+	close(self->fd[0]);
+	close(self->fd[1]);
+}
+
+/* Callers say nothing, and call again when they have lost their place. */
+static void *crowd_run(void *arg)
+{
+	FIXTURE_DATA(crowd) *self = arg;
+	unsigned int i;
+	int event;
+
+	while (!__atomic_load_n(&self->stop, __ATOMIC_RELAXED)) {
+		for (i = 0; i < CROWD && !__atomic_load_n(&self->stop, __ATOMIC_RELAXED); i++) {
+			event = crowd_peers[i].channel ? rdma_peer_event(&crowd_peers[i], 0) :
+							 RDMA_CM_EVENT_DISCONNECTED;
+			if (event < 0 || event == RDMA_CM_EVENT_ESTABLISHED)
+				continue;
+			rdma_peer_close(&crowd_peers[i]);
+			rdma_peer_call(&crowd_peers[i], &self->addr[1], &rdma_hello_good,
+				       sizeof(rdma_hello_good));
+			__atomic_add_fetch(&self->calls, 1, __ATOMIC_RELAXED);
+		}
+		sleep_ms(1);
+	}
+	for (i = 0; i < CROWD; i++)
+		rdma_peer_close(&crowd_peers[i]);
+	return NULL;
+}
+
+TEST_F_TIMEOUT(crowd, connects, 150)
+{
+	__u64 begin = now_ms();
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, crowd_run, self));
+	while (__atomic_load_n(&self->calls, __ATOMIC_RELAXED) < CROWD_FIRST &&
+	       now_ms() < begin + CROWD_MS)
+		sleep_ms(10);
+	begin = now_ms();
+	EXPECT_EQ(0, member_connect(self->fd[0], self->addr, 2, 40000));
+	EXPECT_GE(enough_ms(CROWD_BOUND_MS), now_ms() - begin);
+	TH_LOG("connected after %llu ms", (unsigned long long)(now_ms() - begin));
+	EXPECT_EQ(0, members_await_up(self->fd, 2));
+	EXPECT_LE(1, member_value(self->name, 1, "refused_connections"));
+	__atomic_store_n(&self->stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	TH_LOG("%u calls", self->calls);
 }
 
 TEST_HARNESS_MAIN

@@ -255,7 +255,9 @@ enum collective_reason_kind {
  * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK; or the kernel memory of all groups
  *		of the user (real user ID) would exceed the module parameter
  *		user_memory_mib, which the kernel log then says.  Processes that had
- *		CAP_SYS_RESOURCE when they joined are counted, but not limited
+ *		CAP_SYS_RESOURCE when they joined are counted, but not limited.  The same
+ *		holds for queue pairs of an RDMA device and user_queue_pairs of
+ *		collective_rdma
  * EMFILE	too many registered buffers
  * ENOENT	no such registered buffer, or no such request
  * EAGAIN	too many requests are in flight or not collected; or, after failures, this rank

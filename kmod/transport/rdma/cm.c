@@ -12,6 +12,7 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
+#include <rdma/ib_cm.h>
 
 #include "mem/account.h"
 #include "transport/rdma/rdma.h"
@@ -57,6 +58,22 @@ static void hello_copy(struct coll_rdma_hello *hello, const struct rdma_cm_event
 		memset(hello, 0, sizeof(*hello));
 }
 
+/*
+ * The peer has refused a call, or has ended a connection before the connection manager there knew
+ * that it is open.  Return: -ECONNRESET if the peer just has no place.
+ */
+static int conn_rejected(struct coll_rdma_conn *conn, struct rdma_cm_id *id,
+			 struct rdma_cm_event *event)
+{
+	u8 len = 0;
+	const u8 *data = rdma_consumer_reject_data(id, event, &len);
+
+	if (coll_rdma_conn_state(conn) == COLL_RDMA_OPEN ||
+	    (data && len && *data == COLL_RDMA_BUSY))
+		return -ECONNRESET;
+	return -ECONNREFUSED;
+}
+
 /* Called with the identifier's lock of the connection manager; may sleep, but must not wait. */
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -88,8 +105,10 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_UNREACHABLE:
 		coll_rdma_conn_end(conn, -ETIMEDOUT);
 		break;
-	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_REJECTED:
+		coll_rdma_conn_end(conn, conn_rejected(conn, id, event));
+		break;
+	case RDMA_CM_EVENT_CONNECT_ERROR:
 		coll_rdma_conn_end(conn, -ECONNREFUSED);
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -111,14 +130,23 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 static int listener_called(struct coll_rdma_listener *listener, struct rdma_cm_id *id,
 			   struct rdma_cm_event *event)
 {
-	struct coll_rdma_conn *conn = coll_rdma_conn_new(id);
+	const u8 busy = COLL_RDMA_BUSY;
+	struct coll_rdma_hello hello = { };
+	struct coll_rdma_conn *conn;
+	int err;
 
+	/* Nothing is allocated for a caller that is none of this module. */
+	hello_copy(&hello, event);
+	err = coll_rdma_check_hello(&hello);
+	if (err)
+		return err;
+	conn = coll_rdma_conn_new(id);
 	if (!conn)
 		return -ENOMEM;
 	conn->incoming = true;
 	conn->state = COLL_RDMA_CALLING;
-	hello_copy(&conn->hello, event);
-	conn->bulk = conn->hello.bulk;
+	conn->hello = hello;
+	conn->bulk = hello.bulk;
 	conn->depth.in = event->param.conn.responder_resources;
 	conn->depth.out = event->param.conn.initiator_depth;
 
@@ -126,7 +154,9 @@ static int listener_called(struct coll_rdma_listener *listener, struct rdma_cm_i
 	if (listener->ncalls >= listener->ep->calls) {
 		spin_unlock(&listener->lock);
 		coll_rdma_conn_free(conn);
-		return -EBUSY;
+		/* The caller may call again. */
+		rdma_reject(id, &busy, sizeof(busy), IB_CM_REJ_CONSUMER_DEFINED);
+		return -ENOBUFS;
 	}
 	id->context = conn;
 	id->event_handler = conn_handler;
@@ -140,10 +170,14 @@ static int listener_called(struct coll_rdma_listener *listener, struct rdma_cm_i
 static int listener_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
 	struct coll_rdma_listener *listener = id->context;
+	int err;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return listener_called(listener, id, event);
+		err = listener_called(listener, id, event);
+		if (err)
+			listener->ep->ops->refused(listener->ep, &id->route.addr.dst_addr, err);
+		return err;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		queue_work(coll_rdma_wq, &listener->work);
 		break;
@@ -421,7 +455,7 @@ detach:
 	return err;
 }
 
-static int conn_accept(struct coll_rdma_conn *conn)
+static int conn_accept(struct coll_rdma_conn *conn, const struct coll_charges *charges)
 {
 	struct coll_rdma_hello hello;
 	struct rdma_conn_param param;
@@ -434,7 +468,7 @@ static int conn_accept(struct coll_rdma_conn *conn)
 	param = conn_param(conn, &hello);
 	err = coll_rdma_learn(conn);
 	if (!err)
-		err = coll_rdma_conn_setup(conn);
+		err = coll_rdma_conn_setup(conn, charges);
 	if (err)
 		return err;
 	conn_set_timeout(conn);
@@ -456,7 +490,7 @@ static int endpoint_accept(struct coll_endpoint *ep, struct coll_rdma_conn *conn
 	conn->outage_ms = ep->outage_ms;
 	endpoint_attach(ep, conn);
 	mutex_lock(&conn->mutex);
-	err = conn_accept(conn);
+	err = conn_accept(conn, ep->charges);
 	if (!err)
 		coll_rdma_info_addresses(conn);
 	mutex_unlock(&conn->mutex);
@@ -468,35 +502,35 @@ static int endpoint_accept(struct coll_endpoint *ep, struct coll_rdma_conn *conn
  * @listener: a listener
  * @ep: becomes the accepted connection
  *
- * Return: 0, -EAGAIN or another negative errno.
+ * One call is taken, whatever becomes of it.
+ *
+ * Return: 0; -EAGAIN: none waits; -EDQUOT: it waits on; or another negative errno: it was refused.
  */
 int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 {
-	struct coll_rdma_conn *conn;
+	struct coll_rdma_conn *conn = listener_next(listener->private);
 	u32 bytes;
 	int err;
 
-	/* At most @calls of the listener, and those that come meanwhile. */
-	while ((conn = listener_next(listener->private))) {
-		bytes = conn_charge(conn->bulk);
-		err = coll_charge(ep->charges, bytes);
-		if (err) {
-			listener_put_back(listener->private, conn);
-			return err;
-		}
-		ep->charged = bytes;
-		err = endpoint_accept(ep, conn);
-		if (!err)
-			return 0;
-		endpoint_detach(ep);
-		conn_drop(conn);
-		if (err == -ENOMEM)
-			return err;
+	if (!conn)
+		return -EAGAIN;
+	bytes = conn_charge(conn->bulk);
+	err = coll_charge(ep->charges, bytes);
+	if (err) {
+		listener_put_back(listener->private, conn);
+		return err;
 	}
-	return -EAGAIN;
+	ep->charged = bytes;
+	err = endpoint_accept(ep, conn);
+	if (!err)
+		return 0;
+	endpoint_detach(ep);
+	conn_drop(conn);
+	/* It is refused, and does not wait for memory. */
+	return err == -EAGAIN || err == -EDQUOT || err == -ENOMEM ? -ENOBUFS : err;
 }
 
-static int conn_call(struct coll_rdma_conn *conn)
+static int conn_call(struct coll_rdma_conn *conn, const struct coll_charges *charges)
 {
 	struct coll_rdma_hello hello;
 	struct rdma_conn_param param;
@@ -504,7 +538,7 @@ static int conn_call(struct coll_rdma_conn *conn)
 
 	coll_rdma_conn_limit(conn);
 	param = conn_param(conn, &hello);
-	err = coll_rdma_conn_setup(conn);
+	err = coll_rdma_conn_setup(conn, charges);
 	if (err)
 		return err;
 	conn_set_timeout(conn);
@@ -525,7 +559,7 @@ static int conn_opened(struct coll_rdma_conn *conn)
 }
 
 /* Take the next step.  Return: 0 if it is open, -EINPROGRESS, or why it failed. */
-static int conn_advance(struct coll_rdma_conn *conn)
+static int conn_advance(struct coll_rdma_conn *conn, const struct coll_charges *charges)
 {
 	int err = 0;
 
@@ -537,7 +571,10 @@ static int conn_advance(struct coll_rdma_conn *conn)
 		err = rdma_resolve_route(conn->id, RESOLVE_MS);
 		break;
 	case COLL_RDMA_ROUTE:
-		err = conn_call(conn);
+		err = conn_call(conn, charges);
+		/* It is not tried again: what it has made is freed once. */
+		if (err && err != -EINPROGRESS)
+			coll_rdma_conn_end(conn, err);
 		break;
 	case COLL_RDMA_OPEN:
 		return conn_opened(conn);
@@ -561,7 +598,7 @@ int coll_rdma_status(struct coll_endpoint *ep)
 	int err;
 
 	mutex_lock(&conn->mutex);
-	err = conn_advance(conn);
+	err = conn_advance(conn, ep->charges);
 	mutex_unlock(&conn->mutex);
 	return err;
 }

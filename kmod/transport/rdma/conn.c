@@ -341,11 +341,13 @@ int coll_rdma_check_device(struct ib_device *device, u32 port)
 /**
  * coll_rdma_conn_setup() - make the queue pair, and post the receive slots
  * @conn: the connection, locked; its identifier has a device
+ * @charges: of the member
  *
  * Context: may sleep.
- * Return: 0, or a negative errno: the caller releases the connection.
+ * Return: 0, or a negative errno (-EDQUOT: the user has too many): the caller releases the
+ * connection.
  */
-int coll_rdma_conn_setup(struct coll_rdma_conn *conn)
+int coll_rdma_conn_setup(struct coll_rdma_conn *conn, const struct coll_charges *charges)
 {
 	struct ib_device *device = conn->id->device;
 	struct ib_cq_init_attr attr = {
@@ -357,6 +359,8 @@ int coll_rdma_conn_setup(struct coll_rdma_conn *conn)
 	int err;
 
 	err = coll_rdma_check_device(device, conn->id->port_num);
+	if (!err)
+		err = coll_rdma_share_take(conn, charges);
 	if (err)
 		return err;
 	pd = ib_alloc_pd(device, 0);
@@ -413,6 +417,7 @@ void coll_rdma_conn_release(struct coll_rdma_conn *conn)
 		ib_dealloc_pd(conn->pd);
 	conn->cq = NULL;
 	conn->pd = NULL;
+	coll_rdma_share_give(conn);
 	/* Waits for the handler, which takes no mutex. */
 	rdma_destroy_id(id);
 	conn->id = NULL;

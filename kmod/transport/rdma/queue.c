@@ -29,6 +29,22 @@ static u64 slot_dma(const struct coll_rdma_slots *slots, u32 i)
 }
 
 /**
+ * coll_rdma_check_hello() - check what a peer tells when it connects
+ * @hello: as it has come
+ *
+ * Return: 0 or -EPROTO.
+ */
+int coll_rdma_check_hello(const struct coll_rdma_hello *hello)
+{
+	if (le32_to_cpu(hello->magic) != COLL_RDMA_MAGIC || hello->bulk > 1 ||
+	    hello->reads > hello->bulk ||
+	    le32_to_cpu(hello->slot_bytes) < COLL_RDMA_SLOT_CONTROL ||
+	    le16_to_cpu(hello->credits) < 2)
+		return -EPROTO;
+	return 0;
+}
+
+/**
  * coll_rdma_learn() - check what the peer has told when it connected
  * @conn: the connection, locked; @hello has come
  *
@@ -39,8 +55,7 @@ int coll_rdma_learn(struct coll_rdma_conn *conn)
 	const struct coll_rdma_hello *hello = &conn->hello;
 	u32 slot = le32_to_cpu(hello->slot_bytes), credits = le16_to_cpu(hello->credits);
 
-	if (le32_to_cpu(hello->magic) != COLL_RDMA_MAGIC || hello->reads > conn->bulk ||
-	    hello->bulk != conn->bulk || slot < COLL_RDMA_SLOT_CONTROL || credits < 2)
+	if (coll_rdma_check_hello(hello) || hello->bulk != conn->bulk)
 		return -EPROTO;
 	if (conn->bulk)
 		conn->refs->enabled = hello->reads && conn->depth.in;

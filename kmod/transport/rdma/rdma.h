@@ -30,6 +30,8 @@
 #include "transport/transport.h"
 
 struct coll_account;
+struct coll_charges;
+struct coll_rdma_share;
 
 /* Slots for messages of bytes that a peer may send before it gets a credit back. */
 #define COLL_RDMA_CREDITS	7U
@@ -120,6 +122,9 @@ struct coll_rdma_hello {
 };
 
 #define COLL_RDMA_MAGIC		0x32524c43U	/* "CLR2": the version of these messages */
+
+/* First byte that a listener tells with a refusal if its queue is full. */
+#define COLL_RDMA_BUSY		1
 
 /**
  * struct coll_rdma_reference - behind the head of such a message, and before its bytes
@@ -269,6 +274,7 @@ struct coll_rdma_reading {
  * @error: negative errno of the end, stored once under @lock, or 0; read without it
  * @hello: of the peer, once @state is OPEN, or for a call
  * @id: the connection manager's identifier; NULL: device and connection are released
+ * @share: where its queue pair counts; NULL: it has none
  * @pd: protection domain
  * @cq: completion queue, for all work that is posted at once
  * @slots: memory of receive slots and send slots
@@ -315,6 +321,7 @@ struct coll_rdma_conn {
 	struct coll_rdma_hello hello;
 
 	struct rdma_cm_id *id;
+	struct coll_rdma_share *share;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
 	struct coll_rdma_slots rx_slots;
@@ -407,7 +414,7 @@ u32 coll_rdma_conn_bytes(bool bulk);
 int coll_rdma_conn_prepare(struct coll_rdma_conn *conn);
 int coll_rdma_check_device(struct ib_device *device, u32 port);
 void coll_rdma_conn_limit(struct coll_rdma_conn *conn);
-int coll_rdma_conn_setup(struct coll_rdma_conn *conn);
+int coll_rdma_conn_setup(struct coll_rdma_conn *conn, const struct coll_charges *charges);
 void coll_rdma_conn_release(struct coll_rdma_conn *conn);
 void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error);
 int coll_rdma_conn_error(const struct coll_rdma_conn *conn);
@@ -415,7 +422,12 @@ enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn);
 void coll_rdma_conn_notify(struct coll_rdma_conn *conn);
 void coll_rdma_conn_attach(struct coll_rdma_conn *conn, struct coll_endpoint *ep);
 
+/* share.c */
+int coll_rdma_share_take(struct coll_rdma_conn *conn, const struct coll_charges *charges);
+void coll_rdma_share_give(struct coll_rdma_conn *conn);
+
 /* queue.c */
+int coll_rdma_check_hello(const struct coll_rdma_hello *hello);
 int coll_rdma_learn(struct coll_rdma_conn *conn);
 int coll_rdma_post_receives(struct coll_rdma_conn *conn);
 void coll_rdma_repost(struct coll_rdma_conn *conn, u32 slot);
