@@ -21,7 +21,7 @@ void coll_agree_send(struct coll_agree *agree, struct coll_agree_message *messag
 		agree->ops->send(agree->env, message);
 }
 
-/* Messages that were sent before the death of a rank became known are dropped here. */
+/* Messages that were sent before the loss of a rank became known are dropped here. */
 void coll_agree_handle(struct coll_agree *agree, const struct coll_agree_message *message)
 {
 	if (agree->finished || coll_agree_fenced(agree, message->from))
@@ -33,12 +33,6 @@ void coll_agree_handle(struct coll_agree *agree, const struct coll_agree_message
 void coll_agree_receive(struct coll_agree *agree, const struct coll_agree_message *message)
 {
 	coll_agree_handle(agree, message);
-	coll_agree_advance(agree);
-}
-
-void coll_agree_dead(struct coll_agree *agree, unsigned int rank)
-{
-	coll_ranks_add(&agree->dead, rank);
 	coll_agree_advance(agree);
 }
 

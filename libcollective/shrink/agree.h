@@ -17,8 +17,8 @@
 enum coll_agree_kind {
 	COLL_AGREE_HELLO = 1,	/* sender waits for the receiver */
 	COLL_AGREE_ALIVE,	/* answer to HELLO; @accepted: highest known ballot */
-	COLL_AGREE_PREPARE,	/* begin a ballot: @dead, @lost */
-	COLL_AGREE_PROMISE,	/* promise it: @accepted, @value, @dead, @lost */
+	COLL_AGREE_PREPARE,	/* begin a ballot: @lost */
+	COLL_AGREE_PROMISE,	/* promise it: @accepted, @value, @lost */
 	COLL_AGREE_OUTDATED,	/* a higher ballot was promised, in @accepted */
 	COLL_AGREE_BEGIN,	/* join @value */
 	COLL_AGREE_PLACE,	/* joined; the body has the address */
@@ -28,7 +28,7 @@ enum coll_agree_kind {
 	COLL_AGREE_UNABLE,	/* cannot go on: @error; the body has a text */
 	COLL_AGREE_ACCEPT,	/* accept @value */
 	COLL_AGREE_ACCEPTED,	/* accepted */
-	COLL_AGREE_DECIDED,	/* decided: @value, @dead, @lost */
+	COLL_AGREE_DECIDED,	/* decided: @value, @lost */
 	COLL_AGREE_NOTED,	/* answer to DECIDED */
 	COLL_AGREE_DONE,	/* the call may return: @value */
 	COLL_AGREE_GIVE_UP,	/* the call ends on all ranks: @error; the body has a text */
@@ -56,7 +56,6 @@ struct coll_value {
  * @ballot: ballot to which the message belongs
  * @accepted: another ballot, see enum coll_agree_kind
  * @value: new group
- * @dead: ranks that will not answer any more
  * @lost: ranks that died before they could accept anything
  * @error: negative errno
  */
@@ -70,7 +69,6 @@ struct coll_agree_message {
 	uint64_t ballot;
 	uint64_t accepted;
 	struct coll_value value;
-	struct coll_ranks dead;
 	struct coll_ranks lost;
 	int error;
 };
@@ -126,7 +124,6 @@ enum coll_agree_step {
  * @accepted: ballot in which @value was accepted; 0: none
  * @value: accepted or decided value
  * @decided: true if @value is decided
- * @dead: ranks that will not answer any more; their messages are ignored
  * @lost: ranks that died without having accepted anything; their messages are ignored
  * @sealed: true if no more ranks may be added to @lost, because ranks may have accepted
  * @formed: new group in which this rank is a member
@@ -138,7 +135,6 @@ enum coll_agree_step {
  *
  * @step: step that is under way
  * @ballot: number of the ballot
- * @ballot_dead: @dead when the ballot began
  * @ballot_lost: @lost when the ballot began
  * @promisers: ranks that have promised the ballot
  * @answered: ranks that have answered @step
@@ -166,7 +162,6 @@ struct coll_agree {
 	uint64_t accepted;
 	struct coll_value value;
 	bool decided;
-	struct coll_ranks dead;
 	struct coll_ranks lost;
 	bool sealed;
 	struct coll_value formed;
@@ -176,7 +171,6 @@ struct coll_agree {
 
 	enum coll_agree_step step;
 	uint64_t ballot;
-	struct coll_ranks ballot_dead;
 	struct coll_ranks ballot_lost;
 	struct coll_ranks promisers;
 	struct coll_ranks answered;
@@ -214,8 +208,7 @@ void coll_agree_receive(struct coll_agree *agree, const struct coll_agree_messag
 /* Report the result of @ops->connect. */
 void coll_agree_connected(struct coll_agree *agree, int err);
 
-/* Report a rank that will not answer any more; a lost one has never accepted anything. */
-void coll_agree_dead(struct coll_agree *agree, unsigned int rank);
+/* Report a rank that has died and has never accepted anything. */
 void coll_agree_lost(struct coll_agree *agree, unsigned int rank);
 
 /* Begin a ballot; or, if the value is decided, announce it. */
@@ -237,7 +230,7 @@ void coll_agree_give_up(struct coll_agree *agree, int err);
 
 /* Private to agree*.c */
 
-/* Is @set a quorum of the ballot, given the dead that were known when it began? */
+/* Is @set a quorum of the ballot, given the lost that were known when it began? */
 bool coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
 
 /* May this rank promise, or accept, the ballot? */
@@ -247,7 +240,7 @@ bool coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
 /* Are messages of @rank ignored? */
 bool coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
 
-/* Ranks that are not known to be dead. */
+/* Ranks that are not lost, as far as this rank knows. */
 struct coll_ranks coll_agree_alive(const struct coll_agree *agree);
 
 /* Send a message; one to this rank itself is handled at once. */
@@ -259,7 +252,7 @@ bool coll_agree_handle_acceptor(struct coll_agree *agree,
 void coll_agree_handle_proposer(struct coll_agree *agree,
 				const struct coll_agree_message *message);
 
-/* Add the dead and lost ranks of a message to those of this rank. */
+/* Add the lost ranks of a message to those of this rank. */
 void coll_agree_learn(struct coll_agree *agree, const struct coll_agree_message *message);
 
 /* Note that the value is decided; end the call. */

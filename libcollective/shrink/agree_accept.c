@@ -17,7 +17,6 @@ static void answer_decided(struct coll_agree *agree, const struct coll_agree_mes
 	answer(agree, to, &(struct coll_agree_message){
 		.kind = COLL_AGREE_DECIDED,
 		.value = agree->value,
-		.dead = agree->dead,
 		.lost = agree->lost,
 	});
 }
@@ -65,19 +64,14 @@ static void answer_form(struct coll_agree *agree)
 
 void coll_agree_learn(struct coll_agree *agree, const struct coll_agree_message *message)
 {
-	agree->dead = coll_ranks_or(agree->dead, &message->dead);
-	if (agree->sealed)
-		agree->dead = coll_ranks_or(agree->dead, &message->lost);
-	else
+	if (!agree->sealed)
 		agree->lost = coll_ranks_or(agree->lost, &message->lost);
-	coll_ranks_remove(&agree->dead, agree->rank);
 	coll_ranks_remove(&agree->lost, agree->rank);
 }
 
 static void on_prepare(struct coll_agree *agree, const struct coll_agree_message *message)
 {
-	if (coll_ranks_has(&message->dead, agree->rank) ||
-	    coll_ranks_has(&message->lost, agree->rank))
+	if (coll_ranks_has(&message->lost, agree->rank))
 		return;
 	coll_agree_learn(agree, message);
 	if (agree->decided) {
@@ -92,8 +86,7 @@ static void on_prepare(struct coll_agree *agree, const struct coll_agree_message
 			.kind = COLL_AGREE_PROMISE,
 			.accepted = agree->accepted,
 			.value = agree->value,
-			.dead = agree->dead,
-			.lost = agree->lost,
+				.lost = agree->lost,
 		});
 	}
 }

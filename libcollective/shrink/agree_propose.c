@@ -21,11 +21,10 @@ static uint64_t next_ballot(const struct coll_agree *agree)
 	return ((last >> COUNT_SHIFT) + 1) << COUNT_SHIFT | agree->rank;
 }
 
-/* Ranks to which the present step is sent, without those known to be dead. */
+/* Ranks to which the present step is sent, without those known to be lost. */
 static struct coll_ranks step_ranks(const struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
-	const struct coll_ranks gone = coll_ranks_or(agree->dead, &agree->lost);
 
 	switch (agree->step) {
 	case COLL_STEP_IDLE:
@@ -33,9 +32,9 @@ static struct coll_ranks step_ranks(const struct coll_agree *agree)
 	case COLL_STEP_PREPARE:
 		return alive;
 	case COLL_STEP_ACCEPT:
-		return coll_ranks_without(agree->promisers, &gone);
+		return coll_ranks_without(agree->promisers, &agree->lost);
 	default:
-		return coll_ranks_without(agree->proposal.members, &gone);
+		return coll_ranks_without(agree->proposal.members, &agree->lost);
 	}
 }
 
@@ -59,7 +58,6 @@ static void send_step(struct coll_agree *agree, unsigned int to)
 	};
 
 	if (agree->step == COLL_STEP_PREPARE) {
-		message.dead = agree->ballot_dead;
 		message.lost = agree->ballot_lost;
 	} else if (agree->step == COLL_STEP_CONNECT &&
 		   coll_ranks_has(&agree->connecting, to)) {
@@ -67,10 +65,8 @@ static void send_step(struct coll_agree *agree, unsigned int to)
 	} else {
 		message.value = agree->proposal;
 	}
-	if (agree->step == COLL_STEP_ANNOUNCE) {
-		message.dead = agree->dead;
+	if (agree->step == COLL_STEP_ANNOUNCE)
 		message.lost = agree->lost;
-	}
 	coll_agree_send(agree, &message, to);
 }
 
@@ -105,7 +101,6 @@ static void enter_step(struct coll_agree *agree, enum coll_agree_step step)
 static void prepare(struct coll_agree *agree)
 {
 	agree->ballot = next_ballot(agree);
-	agree->ballot_dead = agree->dead;
 	agree->ballot_lost = agree->lost;
 	agree->best_ballot = 0;
 	agree->setback = 0;
@@ -152,7 +147,7 @@ static void finish_announce(struct coll_agree *agree)
 	coll_agree_finish(agree);
 }
 
-/* Would @set be a quorum of a new ballot, which takes account of ranks that died since? */
+/* Would @set be a quorum of a new ballot, which takes account of ranks that were lost since? */
 static bool new_ballot_has_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
@@ -160,10 +155,8 @@ static bool new_ballot_has_quorum(const struct coll_agree *agree, const struct c
 	struct coll_ranks left;
 	unsigned int rank;
 
-	if (coll_ranks_equal(&agree->dead, &agree->ballot_dead) &&
-	    coll_ranks_equal(&agree->lost, &agree->ballot_lost))
+	if (coll_ranks_equal(&agree->lost, &agree->ballot_lost))
 		return false;
-	next.ballot_dead = agree->dead;
 	next.ballot_lost = agree->lost;
 	left = *set;
 	for (rank = 0; rank < agree->nranks; rank++)
@@ -180,8 +173,8 @@ static bool all_answered(const struct coll_agree *agree)
 	return coll_ranks_within(&waits, &agree->slow);
 }
 
-/* Has a member of the proposed group died? */
-static bool member_died(const struct coll_agree *agree)
+/* Has a member of the proposed group been lost? */
+static bool member_is_lost(const struct coll_agree *agree)
 {
 	const struct coll_ranks alive = coll_agree_alive(agree);
 
@@ -194,13 +187,11 @@ static bool member_died(const struct coll_agree *agree)
  */
 static void choose_value(struct coll_agree *agree)
 {
-	const struct coll_ranks gone = coll_ranks_or(agree->dead, &agree->lost);
-
 	if (agree->best_ballot) {
 		enter_step(agree, COLL_STEP_ACCEPT);
 		return;
 	}
-	agree->proposal.members = coll_ranks_without(agree->promisers, &gone);
+	agree->proposal.members = coll_ranks_without(agree->promisers, &agree->lost);
 	if (!coll_agree_quorum(agree, &agree->proposal.members)) {
 		prepare(agree);
 		return;
@@ -227,7 +218,7 @@ static bool take_step(struct coll_agree *agree)
 		return true;
 	case COLL_STEP_JOIN:
 	case COLL_STEP_CONNECT:
-		if (member_died(agree))
+		if (member_is_lost(agree))
 			prepare(agree);
 		else if (coll_ranks_within(&agree->proposal.members, &agree->answered))
 			enter_step(agree, agree->step + 1);

@@ -5,22 +5,21 @@
 struct coll_ranks coll_agree_alive(const struct coll_agree *agree)
 {
 	const struct coll_ranks all = coll_ranks_first(agree->nranks);
-	const struct coll_ranks gone = coll_ranks_or(agree->dead, &agree->lost);
 
-	return coll_ranks_without(all, &gone);
+	return coll_ranks_without(all, &agree->lost);
 }
 
-/* Ranks that are dead but not lost count, since they may have accepted something. */
+/*
+ * A rank that is silent, refuses packets or has ended counts: it may live, or may have accepted
+ * something.
+ */
 bool coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
 {
 	const struct coll_ranks all = coll_ranks_first(agree->nranks);
 	const struct coll_ranks base = coll_ranks_without(all, &agree->ballot_lost);
-	const struct coll_ranks live = coll_ranks_without(base, &agree->ballot_dead);
 	const unsigned int n = coll_ranks_count(&base), have = coll_ranks_count(set);
 
-	if (agree->minority || coll_ranks_within(&live, set))
-		return true;
-	return 2 * have > n ||
+	return agree->minority || 2 * have > n ||
 	       (2 * have == n && coll_ranks_has(set, coll_ranks_lowest(&base)));
 }
 
@@ -40,5 +39,5 @@ bool coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot)
 
 bool coll_agree_fenced(const struct coll_agree *agree, unsigned int rank)
 {
-	return coll_ranks_has(&agree->dead, rank) || coll_ranks_has(&agree->lost, rank);
+	return coll_ranks_has(&agree->lost, rank);
 }

@@ -7,7 +7,7 @@
 #include "bootstrap/bytes.h"
 #include "shrink/message.h"
 
-#define VERSION		1
+#define VERSION		2
 #define NONCE_AT	32	/* offset: both calls and both ballots, COLL_NONCE_SIZE bytes */
 
 static size_t set_size(unsigned int nranks)
@@ -34,19 +34,17 @@ static const uint8_t *get_set(const uint8_t *from, struct coll_ranks *set, unsig
 }
 
 /* Find the sets of ranks that a kind has, in their order.  Return: number of sets. */
-static unsigned int find_sets(struct coll_agree_message *message, struct coll_ranks *sets[3])
+static unsigned int find_sets(struct coll_agree_message *message, struct coll_ranks *sets[2])
 {
 	switch (message->kind) {
 	case COLL_AGREE_PREPARE:
-		sets[0] = &message->dead;
-		sets[1] = &message->lost;
-		return 2;
+		sets[0] = &message->lost;
+		return 1;
 	case COLL_AGREE_PROMISE:
 	case COLL_AGREE_DECIDED:
 		sets[0] = &message->value.members;
-		sets[1] = &message->dead;
-		sets[2] = &message->lost;
-		return 3;
+		sets[1] = &message->lost;
+		return 2;
 	case COLL_AGREE_BEGIN:
 	case COLL_AGREE_ACCEPT:
 	case COLL_AGREE_DONE:
@@ -79,7 +77,7 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_settings *settings,
 	const uint32_t magic = htonl(COLL_SHRINK_MAGIC);
 	struct coll_agree_message message = *said;
 	uint8_t *at = to + COLL_SHRINK_HEAD_SIZE;
-	struct coll_ranks *sets[3];
+	struct coll_ranks *sets[2];
 	unsigned int i, n;
 
 	memset(to, 0, COLL_SHRINK_HEAD_SIZE);
@@ -172,7 +170,7 @@ int coll_shrink_read(const uint8_t *from, size_t size, const struct coll_setting
 {
 	const uint8_t *at = from + COLL_SHRINK_HEAD_SIZE, *end;
 	uint8_t proof[COLL_PROOF_SIZE];
-	struct coll_ranks *sets[3];
+	struct coll_ranks *sets[2];
 	unsigned int i, n;
 
 	if (read_head(from, size, settings, message))

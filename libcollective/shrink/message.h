@@ -22,9 +22,9 @@
  *
  * Bodies:
  *
- *	PREPARE		dead ranks, lost ranks
+ *	PREPARE		lost ranks
  *	PROMISE, DECIDED
- *			members, dead ranks, lost ranks
+ *			members, lost ranks
  *	BEGIN, ACCEPT, DONE
  *			members
  *	PLACE		entry (bootstrap/message.h)

@@ -19,6 +19,7 @@ void coll_pace_begin(struct coll_pace *pace, uint64_t now, unsigned int timeout)
 	pace->started = now;
 	pace->deadline = now + timeout;
 	memset(&pace->suspected, 0, sizeof(pace->suspected));
+	memset(&pace->refused, 0, sizeof(pace->refused));
 	pace->target = pace->agree->nranks;
 	pace->target_since = now;
 	pace->propose_at = now;
@@ -79,6 +80,7 @@ void coll_pace_receive(struct coll_pace *pace, uint64_t now,
 		peer->heard_at = now;
 		peer->ends_at = now + message->left_ms;
 		coll_ranks_remove(&pace->suspected, message->from);
+		coll_ranks_remove(&pace->refused, message->from);
 		coll_ranks_remove(&pace->agree->slow, message->from);
 	} else if (!lasting) {
 		return;
@@ -86,20 +88,32 @@ void coll_pace_receive(struct coll_pace *pace, uint64_t now,
 	coll_agree_receive(pace->agree, message);
 }
 
+void coll_pace_refused(struct coll_pace *pace, unsigned int rank)
+{
+	coll_ranks_add(&pace->refused, rank);
+	/* Each time: the rank may have promised before, and be a member of the proposal now. */
+	coll_agree_slow(pace->agree, rank);
+}
+
 /* The leader */
+
+static bool may_lead(const struct coll_pace *pace, unsigned int rank)
+{
+	return !coll_agree_fenced(pace->agree, rank) &&
+	       !coll_ranks_has(&pace->suspected, rank) && !coll_ranks_has(&pace->refused, rank);
+}
 
 static unsigned int lowest_candidate(const struct coll_pace *pace)
 {
-	struct coll_ranks left = coll_agree_alive(pace->agree);
+	unsigned int rank = 0;
 
-	left = coll_ranks_without(left, &pace->suspected);
-	coll_ranks_add(&left, pace->agree->rank);
-	return coll_ranks_lowest(&left);
+	while (rank != pace->agree->rank && !may_lead(pace, rank))
+		rank++;
+	return rank;
 }
 
 /*
- * The proposer of the highest known ballot unless it is dead or suspected; otherwise the lowest
- * rank.
+ * The proposer of the highest known ballot, if it may lead; otherwise the lowest rank that may.
  */
 static unsigned int find_leader(const struct coll_pace *pace)
 {
@@ -108,7 +122,7 @@ static unsigned int find_leader(const struct coll_pace *pace)
 				agree->highest;
 	const unsigned int rank = coll_ballot_rank(ballot);
 
-	if (ballot && !coll_agree_fenced(agree, rank) && !coll_ranks_has(&pace->suspected, rank))
+	if (ballot && may_lead(pace, rank))
 		return rank;
 	return lowest_candidate(pace);
 }
@@ -277,8 +291,8 @@ static uint64_t follow(struct coll_pace *pace, uint64_t now)
 }
 
 /*
- * The decision is known, but not DONE.  If its proposer is dead or silent, announce the
- * decision instead of it.
+ * The decision is known, but not DONE.  If its proposer is lost, refuses or is silent, announce
+ * the decision instead of it.
  */
 static uint64_t relay_decision(struct coll_pace *pace, uint64_t now)
 {
@@ -288,7 +302,7 @@ static uint64_t relay_decision(struct coll_pace *pace, uint64_t now)
 	if (!pace->decided_at)
 		pace->decided_at = now;
 	if (now >= pace->decided_at + LINGER_MS || rank == agree->rank ||
-	    coll_agree_fenced(agree, rank)) {
+	    coll_agree_fenced(agree, rank) || coll_ranks_has(&pace->refused, rank)) {
 		coll_agree_propose(agree);
 		return now;
 	}

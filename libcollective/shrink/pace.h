@@ -35,6 +35,7 @@ struct coll_pace_peer {
  * @started: beginning of this call
  * @deadline: end of this call
  * @suspected: ranks that have been silent for too long to lead
+ * @refused: ranks whose hosts refuse datagrams, and that have not been heard since
  * @target: rank that this rank takes for the leader
  * @target_since: time from which it has been
  * @propose_at: time from which this rank proposes, if it leads
@@ -54,6 +55,7 @@ struct coll_pace {
 	uint64_t started;
 	uint64_t deadline;
 	struct coll_ranks suspected;
+	struct coll_ranks refused;
 	unsigned int target;
 	uint64_t target_since;
 	uint64_t propose_at;
@@ -76,6 +78,12 @@ void coll_pace_stamp(const struct coll_pace *pace, uint64_t now,
 /* Handle a message. */
 void coll_pace_receive(struct coll_pace *pace, uint64_t now,
 		       const struct coll_agree_message *message);
+
+/*
+ * Do not wait for a rank whose host refuses datagrams: it has ended, or a packet filter rejects
+ * them.  Nothing proves which, so the rank counts in quorums.
+ */
+void coll_pace_refused(struct coll_pace *pace, unsigned int rank);
 
 /* Do what is due.  Return: the time at which more is due; the deadline is not considered. */
 uint64_t coll_pace_run(struct coll_pace *pace, uint64_t now);

@@ -129,6 +129,7 @@ static void report_left_out(const struct coll_shrink *shrink)
 static int report_timeout(struct coll_shrink *shrink)
 {
 	const struct coll_agree *agree = &shrink->agree;
+	const struct coll_ranks *refused = &shrink->pace.refused;
 	struct coll_ranks silent = coll_agree_alive(agree);
 	char text[COLL_DETAIL_SIZE / 2];
 	unsigned int rank;
@@ -140,8 +141,9 @@ static int report_timeout(struct coll_shrink *shrink)
 		return coll_fail(&shrink->detail, -ETIMEDOUT,
 				 "no group was formed before the deadline");
 	return coll_fail(&shrink->detail, -ETIMEDOUT,
-			 "no answer from %s; the other ranks may be too few for a group",
-			 text);
+			 "no answer from %s; the other ranks may be too few for a group%s", text,
+			 coll_ranks_none(refused) ? "" :
+			 " (UDP is refused: some have ended, or a packet filter rejects it)");
 }
 
 static int report_too_late(struct coll_shrink *shrink)

@@ -238,7 +238,10 @@ static bool is_port_closed(const struct sock_extended_err *error)
 		 error->ee_type == ICMPV6_DEST_UNREACH && error->ee_code == ICMPV6_PORT_UNREACH));
 }
 
-/* Only an ICMP error from the host of the rank itself proves that its rejoin port is closed. */
+/*
+ * An ICMP error from another host says nothing of the rejoin port.  One from the rank's own
+ * address may be of a packet filter, and may be forged: coll_pace_refused().
+ */
 static void handle_icmp_error(struct coll_shrink *shrink, const struct sock_extended_err *error,
 			      const struct sockaddr_storage *to)
 {
@@ -252,7 +255,7 @@ static void handle_icmp_error(struct coll_shrink *shrink, const struct sock_exte
 	for (rank = 0; rank < shrink->agree.nranks; rank++) {
 		rejoin = rejoin_addr(shrink, rank);
 		if (rank != shrink->agree.rank && same_socket(&rejoin, to))
-			coll_agree_dead(&shrink->agree, rank);
+			coll_pace_refused(&shrink->pace, rank);
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Explores all schedules of small groups within bounds, and random schedules of larger groups:
- * living ranks never have different groups. Each mutation must be found.
+ * two ranks never get different groups, even if one has ended. Each mutation must be found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,6 +193,9 @@ static const struct bounds exhaustive[] = {
 	{ .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1, .gone = 2, .direct = true },
 	{ .nranks = 3, .ballots = 3, .deaths = 2, .calls = 1, .direct = true },
 	{ .nranks = 4, .ballots = 2, .deaths = 0, .calls = 1, .gone = 2, .direct = true },
+	{ .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .direct = true, .refusals = true },
+	{ .nranks = 4, .ballots = 2, .deaths = 0, .calls = 1, .direct = true, .refusals = true,
+	  .proposers = 1 | 4 },
 	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
 	  .proposers = 1 | 4 },
 	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
@@ -202,24 +205,26 @@ static const struct bounds exhaustive[] = {
 };
 
 static const struct bounds random_ones[] = {
-	{ .nranks = 3, .ballots = 6, .deaths = 2, .calls = 3 },
+	{ .nranks = 3, .ballots = 6, .deaths = 1, .calls = 3 },
 	{ .nranks = 3, .ballots = 6, .deaths = 2, .calls = 3, .healthy = true },
 	{ .nranks = 3, .ballots = 4, .deaths = 1, .calls = 1, .healthy = true, .direct = true },
 	{ .nranks = 4, .ballots = 6, .deaths = 2, .calls = 2, .healthy = true },
-	{ .nranks = 4, .ballots = 6, .deaths = 3, .calls = 2, .gone = 4 },
+	{ .nranks = 4, .ballots = 6, .deaths = 1, .calls = 2, .gone = 4 },
 	{ .nranks = 5, .ballots = 6, .deaths = 3, .calls = 2, .direct = true },
 	{ .nranks = 5, .ballots = 6, .deaths = 3, .calls = 2, .healthy = true, .direct = true },
+	{ .nranks = 4, .ballots = 6, .deaths = 2, .calls = 3, .refusals = true },
+	{ .nranks = 5, .ballots = 6, .deaths = 2, .calls = 2, .direct = true, .refusals = true },
 };
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 static void say_bounds(char *text, size_t size, const struct bounds *bounds)
 {
-	snprintf(text, size, "%u ranks, %u ballots, %u deaths, %u calls, %s%s%s%s",
+	snprintf(text, size, "%u ranks, %u ballots, %u deaths, %u calls, %s%s%s%s%s",
 		 bounds->nranks, bounds->ballots, bounds->deaths, bounds->calls,
 		 bounds->healthy ? "a group that has not failed" : "a failed group",
 		 bounds->gone ? ", one rank lost" : "", bounds->quorum_only ? ", quorum_only" : "",
-		 bounds->proposers ? ", two proposers" : "");
+		 bounds->proposers ? ", two proposers" : "", bounds->refusals ? ", refusals" : "");
 }
 
 /* The bounds within which each mutation is found. */
@@ -227,22 +232,18 @@ static const struct bounds found_in[MUTATIONS] = {
 	[MUTATION_ONE] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true },
 	[MUTATION_SHRUNK] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
 			      .direct = true },
-	[MUTATION_LATEST] = { .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true,
-			      .proposers = 1 | 4, .mortal = 1 | 2, .quorum_only = true },
 	[MUTATION_PROMISE] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
 			       .direct = true, .quorum_only = true },
 	[MUTATION_ACCEPT] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
 			      .direct = true },
-	[MUTATION_FENCE] = { .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true,
-			     .proposers = 1 | 4, .mortal = 1 | 2, .quorum_only = true },
 	[MUTATION_FORGET] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
 			      .direct = true, .quorum_only = true },
 	[MUTATION_STAY] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .healthy = true,
 			    .direct = true },
 	[MUTATION_UNSEALED] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
 				.healthy = true, .direct = true },
-	[MUTATION_SILENT] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
-			      .direct = true },
+	[MUTATION_REFUSED] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true,
+			       .refusals = true },
 };
 
 int main(int argc, char **argv)

@@ -7,15 +7,13 @@ enum mutation mutation;
 const char * const mutation_names[MUTATIONS] = {
 	[MUTATION_NONE]		= "none",
 	[MUTATION_ONE]		= "any rank is a quorum",
-	[MUTATION_SHRUNK]	= "dead ranks do not count in quorums",
-	[MUTATION_LATEST]	= "a rank that dies during a ballot counts as dead in it",
+	[MUTATION_SHRUNK]	= "ranks that are not waited for do not count in quorums",
 	[MUTATION_PROMISE]	= "an outdated ballot is promised",
 	[MUTATION_ACCEPT]	= "a ballot that was not promised is accepted",
-	[MUTATION_FENCE]	= "messages of the dead are heard",
 	[MUTATION_FORGET]	= "an accepted value is not told",
 	[MUTATION_STAY]		= "the old group is not left before a value is accepted",
 	[MUTATION_UNSEALED]	= "a rank that was ready in a group of all may be lost",
-	[MUTATION_SILENT]	= "silence is taken for death",
+	[MUTATION_REFUSED]	= "a refusal is taken for the loss of a rank",
 };
 
 bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
@@ -25,9 +23,7 @@ bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_
 	if (mutation == MUTATION_ONE)
 		return true;
 	if (mutation == MUTATION_SHRUNK)
-		other.ballot_lost = coll_ranks_or(other.ballot_lost, &other.ballot_dead);
-	if (mutation == MUTATION_LATEST)
-		other.ballot_dead = agree->dead;
+		other.ballot_lost = coll_ranks_or(other.ballot_lost, &other.slow);
 	return __real_coll_agree_quorum(&other, set);
 }
 
@@ -40,9 +36,4 @@ bool __wrap_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ball
 bool __wrap_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot)
 {
 	return mutation == MUTATION_ACCEPT || __real_coll_agree_may_accept(agree, ballot);
-}
-
-bool __wrap_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank)
-{
-	return mutation != MUTATION_FENCE && __real_coll_agree_fenced(agree, rank);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * coll_shrink() with time: the real state machine, and a network with delays, loss and
- * partitions. Ranks die, are stopped, are late and call again. Living ranks have one group. If
- * nothing prevents it, they all have it after their first call.
+ * partitions, which drop or reject. Ranks die, are stopped, are late and call again. There is one
+ * group, and none after its end. If nothing prevents it, all ranks have it after their first call.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,6 +24,7 @@ enum plan_kind {
 	PLAN_DEATHS,		/* ranks die before and during the calls */
 	PLAN_STOPPED,		/* one rank does not answer for a while */
 	PLAN_MISSED,		/* one rank does not answer until the others have ended */
+	PLAN_REJECTED,		/* two parts of the group reject each other's datagrams */
 	PLAN_ALL,		/* any of these */
 };
 
@@ -97,6 +98,7 @@ struct sim {
 	uint64_t cut_at;
 	uint64_t mend_at;
 	unsigned int side;		/* ranks on one side of the cut, a mask */
+	bool rejects;			/* packets across the cut are refused, and not dropped */
 	bool verbose;
 };
 
@@ -134,8 +136,11 @@ static bool cut(unsigned int a, unsigned int b)
 
 static void put(const struct coll_agree_message *message, bool refused)
 {
-	if (sim.nqueue == QUEUE_MAX || rng(1000) < sim.loss || cut(message->from, message->to))
+	const bool is_cut = cut(message->from, message->to);
+
+	if (sim.nqueue == QUEUE_MAX || rng(1000) < sim.loss || (is_cut && !sim.rejects))
 		return;
+	refused |= is_cut;
 	sim.queue[sim.nqueue++] = (struct packet){
 		.at = sim.now + rng(sim.delay + 1),
 		.refused = refused,
@@ -276,7 +281,7 @@ static void arrive(const struct packet *packet)
 
 	if (packet->refused) {
 		if (node->alive && node->calling && !stopped(node))
-			coll_agree_dead(&node->agree, message->to);
+			coll_pace_refused(&node->pace, message->to);
 	} else if (!node->alive) {
 		if (!node->held)
 			put(message, true);
@@ -357,7 +362,7 @@ static bool same(void)
 	for (i = 0; i < sim.nranks; i++) {
 		const struct node *node = &sim.node[i];
 
-		if (!node->alive || !node->returned)
+		if (!node->returned)
 			continue;
 		if (id && node->returned != id)
 			return false;
@@ -416,6 +421,13 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		sim.cut_at = rng(6000);
 		sim.mend_at = sim.cut_at + rng(14000);
 		sim.side = rng(1 << sim.nranks);
+		sim.rejects = rng(2);
+	}
+	if (kind == PLAN_REJECTED) {
+		sim.cut_at = 0;
+		sim.mend_at = never;
+		sim.side = rng(1 << sim.nranks);
+		sim.rejects = true;
 	}
 	for (i = 0; i < sim.nranks; i++) {
 		struct node *node = &sim.node[i];
@@ -453,13 +465,42 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		for (i = 0; i < sim.nranks && kind == PLAN_MISSED; i++)
 			if (&sim.node[i] != node)
 				sim.node[i].die_at = node->wake_at - 1000;
-		if (kind == PLAN_MISSED)
-			sim.loss = 0;
 	}
 	/* The group failed because of the first death, or because of a link. */
 	if (kind != PLAN_STOPPED && kind != PLAN_MISSED && rng(2))
 		for (i = 0; i < sim.nranks; i++)
 			sim.node[i].over = true;
+}
+
+/* Does @rank count in quorums of @node?  A rank that was ready in a group of all loses no more. */
+static bool counts(const struct node *node, unsigned int rank)
+{
+	return !sim.node[rank].blamed || node->agree.sealed;
+}
+
+/* Does @rank live, and can it be reached by the ranks of @side? */
+static bool has_come(unsigned int rank, bool side)
+{
+	const struct node *node = &sim.node[rank];
+
+	return node->alive && node->stop_at == ~0ULL &&
+	       (sim.plan != PLAN_REJECTED || (sim.side >> rank & 1) == side);
+}
+
+/* Are the ranks that @node reaches enough for a group? */
+static bool are_enough(const struct node *node)
+{
+	const bool side = sim.side >> rank_of(node) & 1;
+	unsigned int rank, lowest = sim.nranks, all = 0, here = 0;
+
+	for (rank = 0; rank < sim.nranks; rank++) {
+		if (!counts(node, rank))
+			continue;
+		if (!all++)
+			lowest = rank;
+		here += has_come(rank, side);
+	}
+	return 2 * here > all || (2 * here == all && here && has_come(lowest, side));
 }
 
 /* True if all ranks that could get a group in their first call have one. */
@@ -470,13 +511,10 @@ static bool live(void)
 	for (i = 0; i < sim.nranks; i++) {
 		const struct node *node = &sim.node[i];
 
-		/* The others had a group, or this rank is a member of it, too. */
-		if (sim.plan == PLAN_MISSED && node->alive && node->returned &&
-		    coll_ranks_count(&node->members) == 1)
-			return false;
 		if (!node->alive || node->stop_at != ~0ULL)
 			continue;
-		if (node->first)
+		if (node->first &&
+		    (node->first != -ETIMEDOUT || are_enough(node)))
 			return false;
 		if (sim.plan == PLAN_NONE && coll_ranks_count(&node->members) != sim.nranks)
 			return false;
@@ -536,7 +574,8 @@ int main(int argc, char **argv)
 		return !simulate(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0), true, &none,
 				 &took);
 	simulate_all(PLAN_NONE, seeds, "nothing happens: all ranks return, with all");
-	simulate_all(PLAN_DEATHS, seeds, "ranks die: the others return");
+	simulate_all(PLAN_DEATHS, seeds, "ranks die: the others return, if they are enough");
+	simulate_all(PLAN_REJECTED, seeds, "packets are refused: the part that is enough returns");
 	simulate_all(PLAN_STOPPED, seeds / 4, "a rank is stopped: the others return");
 	simulate_all(PLAN_MISSED, seeds / 4,
 		     "a rank is stopped until the others have ended: no group");

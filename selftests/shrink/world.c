@@ -92,7 +92,6 @@ static void op_send(void *env, const struct coll_agree_message *said)
 	message.ballot = said->ballot;
 	message.accepted = said->accepted;
 	message.value = said->value;
-	message.dead = said->dead;
 	message.lost = said->lost;
 	message.error = said->error;
 	if (mutation == MUTATION_FORGET && said->kind == COLL_AGREE_PROMISE)
@@ -231,9 +230,8 @@ unsigned int world_events(struct world *world, struct event *events)
 		for (j = 0; j < n; j++) {
 			if (j == i)
 				continue;
-			if (!coll_ranks_has(&node->agree.dead, j) &&
-			    (mutation == MUTATION_SILENT || !world->node[j].alive))
-				events[k++] = (struct event){ EVENT_DEAD, i, j };
+			if (world->bounds->refusals && !coll_ranks_has(&node->agree.slow, j))
+				events[k++] = (struct event){ EVENT_REFUSED, i, j };
 			if (world->node[j].blamed && !node->agree.sealed &&
 			    !coll_ranks_has(&node->agree.lost, j))
 				events[k++] = (struct event){ EVENT_LOST, i, j };
@@ -245,7 +243,10 @@ unsigned int world_events(struct world *world, struct event *events)
 	return k;
 }
 
-/* True if all living ranks that have returned, or know of a decision, have the same group. */
+/*
+ * True if all ranks that have returned, even if they have ended since, and all that know of a
+ * decision have the same group.
+ */
 static bool same(const struct world *world)
 {
 	uint64_t id = 0, is;
@@ -257,7 +258,7 @@ static bool same(const struct world *world)
 		is = node->returned;
 		if (!is && node->agree.decided)
 			is = node->agree.value.id;
-		if (!node->alive || !is)
+		if (!is)
 			continue;
 		if (id && is != id)
 			return false;
@@ -404,8 +405,10 @@ void world_apply(struct world *world, const struct event *event)
 	case EVENT_DIE:
 		node_die(world, event->a);
 		break;
-	case EVENT_DEAD:
-		coll_agree_dead(&node->agree, event->b);
+	case EVENT_REFUSED:
+		if (mutation == MUTATION_REFUSED)
+			coll_agree_lost(&node->agree, event->b);
+		coll_agree_slow(&node->agree, event->b);
 		break;
 	case EVENT_LOST:
 		coll_agree_lost(&node->agree, event->b);
@@ -445,7 +448,7 @@ void world_say(const struct event *event)
 {
 	static const char * const kinds[EVENT_KINDS] = {
 		"", "proposes", "gives up waiting for", "stops telling", "dies",
-		"learns the death of", "learns the loss of", "fails in the old group",
+		"is refused by", "learns the loss of", "fails in the old group",
 		"ends its call", "calls again",
 	};
 	static const char * const names[COLL_AGREE_KINDS] = {

@@ -2,8 +2,8 @@
 /*
  * A small group in which every schedule is possible: the real state machine on each rank, and a
  * network that may deliver any message that was ever sent, in any order, any number of times, or
- * never. At any time ranks propose, time out, die, learn of deaths, end their calls and call
- * again.
+ * never. At any time ranks propose, time out, die, learn of deaths, are told of refusals, end
+ * their calls and call again.
  */
 #ifndef COLL_SHRINK_WORLD_H
 #define COLL_SHRINK_WORLD_H
@@ -18,15 +18,13 @@
 enum mutation {
 	MUTATION_NONE,
 	MUTATION_ONE,		/* any rank is a quorum */
-	MUTATION_SHRUNK,	/* dead ranks do not count for a quorum, whatever they accepted */
-	MUTATION_LATEST,	/* a rank that dies during a ballot counts as dead in it */
+	MUTATION_SHRUNK,	/* ranks that are not waited for do not count for a quorum */
 	MUTATION_PROMISE,	/* lower ballots are promised, too */
 	MUTATION_ACCEPT,	/* values are accepted without a promise */
-	MUTATION_FENCE,		/* messages of dead ranks are accepted */
 	MUTATION_FORGET,	/* an accepted value is not reported */
 	MUTATION_STAY,		/* the old group is not left */
 	MUTATION_UNSEALED,	/* a rank that was ready in a group of all may be left out */
-	MUTATION_SILENT,	/* a silent rank counts as dead */
+	MUTATION_REFUSED,	/* a rank that refuses, living or not, is taken for lost */
 	MUTATIONS
 };
 
@@ -68,6 +66,7 @@ struct node {
  * @proposers: mask of ranks that propose; 0: all
  * @mortal: mask of ranks that may die; 0: all
  * @quorum_only: true if no proposer waits for more than a quorum
+ * @refusals: true if any rank may be reported to refuse
  */
 struct bounds {
 	unsigned int nranks;
@@ -80,6 +79,7 @@ struct bounds {
 	unsigned int proposers;
 	unsigned int mortal;
 	bool quorum_only;
+	bool refusals;
 };
 
 /**
@@ -91,7 +91,7 @@ struct bounds {
  * @nsent: number of messages sent
  * @sent: their indices, in ascending order
  * @seen: messages that were delivered
- * @wrong: true if two living ranks have different groups
+ * @wrong: true if two ranks have, or had before they died, different groups
  */
 struct world {
 	const struct bounds *bounds;
@@ -110,8 +110,8 @@ enum event_kind {
 	EVENT_SLOW,
 	EVENT_STOP_TELLING,
 	EVENT_DIE,
-	EVENT_DEAD,		/* a rank learns that another one is dead */
-	EVENT_LOST,		/* or that another one never accepted a value */
+	EVENT_REFUSED,		/* a rank is told that another one, living or not, refuses */
+	EVENT_LOST,		/* or that another one died and never accepted a value */
 	EVENT_FAIL,		/* its old group fails */
 	EVENT_END,
 	EVENT_CALL,
@@ -141,7 +141,5 @@ bool __real_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ball
 bool __wrap_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);
 bool __real_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
 bool __wrap_coll_agree_may_accept(const struct coll_agree *agree, uint64_t ballot);
-bool __real_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
-bool __wrap_coll_agree_fenced(const struct coll_agree *agree, unsigned int rank);
 
 #endif /* COLL_SHRINK_WORLD_H */
