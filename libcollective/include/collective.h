@@ -320,9 +320,10 @@ int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm);
  * Ranks have half of @init_timeout_ms (struct coll_config) to call, from the time when the
  * others have called.  Then a majority goes on without the missing ranks.  A majority is more
  * than half of the ranks, or half of them with the lowest.  A rank does not count if @comm has
- * failed because it died; any other that has ended or is silent counts.  coll_error_detail(*newcomm) names the ranks that were left out; these get
- * ETIMEDOUT.  Ranks that are too few also get ETIMEDOUT and may call again.  A group that has
- * not failed can be shrunk, too; if ranks are left out, the others have left it.
+ * failed because it died; any other that has ended or is silent counts.
+ * coll_error_detail(*newcomm) names the ranks that were left out; these get ETIMEDOUT.  Ranks
+ * that are too few also get ETIMEDOUT and may call again.  A group that has not failed can be
+ * shrunk, too; if ranks are left out, the others have left it.
  *
  * The new communicator is independent of @comm, as with coll_split(); @comm must still be
  * finalized.  @comm can be shrunk once.  After an error the ranks may call again.
