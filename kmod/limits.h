@@ -78,8 +78,8 @@
 /*
  * Times after the last frame of a peer, in heartbeats.  A rank completes nothing with success after
  * its lease; a failed operation gives its memory back after the fence; a peer is taken for dead
- * after the silence.  The order is necessary: see mem/pin.c.  An outage may last for a heartbeat less
- * than the silence, which is the time for what was lost to be sent again.
+ * after the silence.  The order is necessary: see mem/pin.c.  An outage may last for a heartbeat
+ * less than the silence, which is the time for what was lost to be sent again.
  */
 #define COLL_LEASE_BEATS	4
 #define COLL_FENCE_BEATS	5

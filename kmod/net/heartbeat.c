@@ -41,8 +41,9 @@ static bool data_silent(struct coll_link *link)
 
 	for (i = 0; i < link->net->id->nlanes; i++) {
 		struct coll_conn *conn = link->data[i];
-		const struct coll_transport *transport = conn ? READ_ONCE(conn->ep.transport) : NULL;
+		const struct coll_transport *transport;
 
+		transport = conn ? READ_ONCE(conn->ep.transport) : NULL;
 		if (!transport || !transport->answers || transport->answers(&conn->ep))
 			link->unanswered_beats[i] = 0;
 		else

@@ -46,8 +46,8 @@ struct coll_conn;
  * @nmailboxes: number of these; the lanes are gone before the link [c]
  * @nr_open: connections that have been opened [C] [a]
  * @missed_heartbeats: heartbeats since the last frame of the peer [C]
- * @unanswered_beats: by lane: heartbeats in which bytes on the data connection were not acknowledged
- *	and the peer acknowledged nothing [C]
+ * @unanswered_beats: by lane: heartbeats in which bytes on the data connection were not
+ *	acknowledged and the peer acknowledged nothing [C]
  * @submitted_told: number in the latest PING to the peer [C]
  * @lease: time until which the peer waits for this rank, ns; not used if the link is local [a]
  * @next_tx_msg: messages without a key sent to this peer so far [l]

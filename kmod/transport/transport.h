@@ -168,7 +168,8 @@ static inline int coll_endpoint_recv(struct coll_endpoint *ep, const void *ptr, 
  * @peer: address of the other end
  * @rtt_us: smoothed round-trip time
  * @retransmits: segments that were sent again
- * @unanswered: times that the latest bytes were sent again, or the peer was asked, without an answer
+ * @unanswered: times that the latest bytes were sent again, or the peer was asked, without an
+ *	answer
  * @unsent: bytes that are queued and not sent
  */
 struct coll_endpoint_info {
@@ -216,8 +217,8 @@ struct coll_endpoint_info {
  *	acknowledged?  Called by the control runner once a heartbeat, also while the owner uses and
  *	closes @ep.  NULL: the transport finds out by itself that a peer does not answer
  * @resend: have what the peer has not acknowledged sent again within @ms, if that takes longer
- *	because it has been sent again before, or if something is known to be @lost.  Called by the control runner, likewise; may sleep.
- *	NULL together with @answers
+ *	because it has been sent again before, or if something is known to be @lost.  Called by the
+ *	control runner, likewise; may sleep.  NULL together with @answers
  * @setup: prepare a connection for what its HELLOs say that it is for: @bulk: payload; else control
  *	frames.  Nothing but HELLOs is sent and received before.  Returns 0; -EPROTO if the peer has
  *	told the transport otherwise; or another negative errno: the owner closes it.  May sleep

@@ -33,7 +33,7 @@ static const struct {
 	{ ENOTCONN, "The group is not connected" },
 	{ EPERM, "The calling process is not the one that joined" },
 	{ ENOMEM, "Out of memory" },
-	{ EDQUOT, "Beyond RLIMIT_MEMLOCK (see ulimit -l), the module's user_memory_mib, or user_queue_pairs of collective_rdma" },
+	{ EDQUOT, "Beyond RLIMIT_MEMLOCK (see ulimit -l), or user_memory_mib or user_queue_pairs" },
 	{ EMFILE, "Too many registered buffers or open files" },
 	{ ENOENT, "No such device, registered buffer or request; or the request has ended" },
 	{ EAGAIN, "Too many requests in flight, or too far ahead of another rank" },

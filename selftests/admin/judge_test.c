@@ -296,8 +296,8 @@ TEST_F(answers, data_unanswered)
 	take_all(state, 3000);
 	take_link(state, 0, 5);
 	EXPECT_EQ(VERDICT_SLOW, judge(state));
-	EXPECT_NE(NULL, strstr(state->text, "; rank 0 at 10.0.0.1:4001 has sent again 5 times without "
-			       "an answer to rank 1 at 10.0.0.2:7001: has a firewall"));
+	EXPECT_NE(NULL, strstr(state->text, "; rank 0 at 10.0.0.1:4001 has sent again 5 times"));
+	EXPECT_NE(NULL, strstr(state->text, "without an answer to rank 1 at 10.0.0.2:7001: has a"));
 	EXPECT_NE(NULL, strstr(state->text, "(MTU)"));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Callers that do not know the secret call a rank as often as they can and keep what they get: they
- * say nothing, or a part of a HELLO, or a HELLO that lacks nothing but the proof.  A rank that knows
- * the secret connects meanwhile, by the same listener.
+ * Callers that do not know the secret call a rank as often as they can and keep what they get:
+ * they say nothing, or a part of a HELLO, or a HELLO that lacks nothing but the proof.  A rank
+ * that knows the secret connects meanwhile, by the same listener.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -180,7 +180,7 @@ static int shrink_until_works(struct lib_rank *me, int *ranks, int *n)
 	}
 	CHECK(now_ms() - begun < LIMIT_MS);
 	CHECK(*n > 0);
-	/* Nothing proves that a rank which died in the call, and did not fail the group, is dead. */
+	/* Nothing proves that a rank which died in the call is dead: it is named. */
 	CHECK(!*coll_error_detail(me->comm) ||
 	      strstr(coll_error_detail(me->comm), "was left out"));
 	CHECK_EQ(files, open_file_count());

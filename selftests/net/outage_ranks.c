@@ -3,14 +3,14 @@
  * One of two ranks, each with its own network, while the path between them fails.
  *
  *	outage_ranks out|in|both|data|late|idle BYTES MS...
- *		For each MS no packet passes from rank 1, from rank 0 or in both directions; or no large
- *		one. Operations are in progress, every other time nonblocking ones; or rank 1 is late;
- *		or nothing is in flight. Nothing fails.
+ *		For each MS no packet passes from rank 1, from rank 0 or in both directions; or no
+ *		large one. Operations are in progress, every other time nonblocking ones; or rank 1
+ *		is late; or nothing is in flight. Nothing fails.
  *	outage_ranks cut BYTES MS
  *		No packet passes for MS: all ranks fail meanwhile, not before six heartbeats.
- *	outage_ranks large|forget BYTES MS
- *		Large packets, or those of the data connection, do not pass any more: the next
- *		operation fails within MS, names the link, and before that `collectivectl why` does.
+ *	outage_ranks large BYTES MS
+ *		Large packets do not pass any more: the next operation fails within MS, names the
+ *		link, and before that `collectivectl why` does.
  *
  * The environment of the launcher gives the rank.
  */
@@ -100,7 +100,8 @@ static int set_queue(int type, int flags, const char *kind, const void *options,
 		put_attribute(&request.header, TCA_KIND, kind, strlen(kind) + 1);
 		put_attribute(&request.header, TCA_OPTIONS, options, bytes);
 	}
-	if (write(fd, &request, request.header.nlmsg_len) > 0 && read(fd, &reply, sizeof(reply)) > 0)
+	if (write(fd, &request, request.header.nlmsg_len) > 0 &&
+	    read(fd, &reply, sizeof(reply)) > 0)
 		err = reply.error.error;
 	close(fd);
 	if (err)
@@ -112,7 +113,8 @@ static int drop_all(void)
 {
 	const struct tc_netem_qopt options = { .limit = 1000, .loss = ~0U };
 
-	return set_queue(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, "netem", &options, sizeof(options));
+	return set_queue(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, "netem", &options,
+			 sizeof(options));
 }
 
 /* Those of more than 1000 bytes. */
@@ -190,40 +192,9 @@ static int survives(struct coll_comm *comm, const char *mode, int bytes, int ms)
 	longest = run_through(comm, mode, bytes, ms);
 	if (muted)
 		pthread_join(thread, NULL);
-	printf("rank %d: %s, %d bytes, outage of %d ms (%lld): %lld ms\n", coll_rank(comm), mode, bytes,
-	       ms, outage_length, longest);
+	printf("rank %d: %s, %d bytes, outage of %d ms (%lld): %lld ms\n", coll_rank(comm), mode,
+	       bytes, ms, outage_length, longest);
 	return err || longest < 0 || longest > ms + MARGIN_MS;
-}
-
-/* The port of this end of the connection of the first lane; 0: none was found. */
-static int find_port(void)
-{
-	FILE *pipe = popen("collectivectl -d -j link | "
-			   "jq -r '.. | objects | select(.lane? == \"0\") | .local' | head -n 1", "r");
-	char line[100] = "", *colon;
-
-	if (!pipe)
-		return 0;
-	if (!fgets(line, sizeof(line), pipe))
-		line[0] = 0;
-	pclose(pipe);
-	colon = strrchr(line, ':');
-	return colon ? atoi(colon + 1) : 0;
-}
-
-/* Drop the packets of the connection of the first lane, in either direction. */
-static int forget(struct coll_comm *comm)
-{
-	int port = find_port();
-	char command[300];
-
-	/* No rank is much later than the other. */
-	if (!port || allreduce(comm, 8))
-		return 1;
-	snprintf(command, sizeof(command),
-		 "nft 'add table t; add chain t i { type filter hook input priority 0; };"
-		 " add rule t i tcp dport %d drop; add rule t i tcp sport %d drop'", port, port);
-	return system(command);
 }
 
 /* True if @detail has "between rank 0 and rank 1", and is not that of a death or a deadline. */
@@ -238,8 +209,8 @@ static int why(int ms)
 	char command[400];
 
 	snprintf(command, sizeof(command),
-		 "(for i in 1 2 3 4 5 6; do sleep %d.%03d; collectivectl why; done) >why.%d 2>&1"
-		 " </dev/null &", ms / 6000, ms / 6 % 1000, getpid());
+		 "exec >why.%d 2>&1; for i in 1 2 3 4 5 6; do sleep %d.%03d; collectivectl why; done &",
+		 getpid(), ms / 6000, ms / 6 % 1000);
 	return system(command);
 }
 
@@ -253,19 +224,19 @@ static int is_explained(void)
 	return !system(command);
 }
 
-static int fails(struct coll_comm *comm, const char *mode, int bytes, int ms)
+static int fails(struct coll_comm *comm, int bytes, int ms)
 {
 	long long begin;
 	int err;
 
-	if (strcmp(mode, "large") ? forget(comm) : drop_large())
+	if (drop_large())
 		return 1;
 	usleep(200 * 1000);
 	if (why(ms / 2))
 		return 1;
 	begin = now_ms();
 	err = allreduce(comm, bytes);
-	printf("rank %d: %s after %lld ms\n", coll_rank(comm), mode, now_ms() - begin);
+	printf("rank %d: large after %lld ms\n", coll_rank(comm), now_ms() - begin);
 	if (err != -ECONNRESET || !names(coll_error_detail(comm)) || now_ms() - begin > ms)
 		return 1;
 	usleep(500 * 1000);
@@ -304,8 +275,8 @@ int main(int argc, char **argv)
 	/* Use all connections before. */
 	if (allreduce(comm, bytes) || allreduce(comm, 8))
 		return 1;
-	if (!strcmp(argv[1], "large") || !strcmp(argv[1], "forget"))
-		failed = fails(comm, argv[1], bytes, ms);
+	if (!strcmp(argv[1], "large"))
+		failed = fails(comm, bytes, ms);
 	else if (!strcmp(argv[1], "cut"))
 		failed = fails_late(comm, bytes, ms);
 	else

@@ -5,7 +5,8 @@
  * TCP doubles the time between two tries: after an outage of 4 s the next try may be 3 s away, and
  * the link would be silent for longer than the path was.  So the control runner sets this time back
  * once a heartbeat, as TCP itself does when a router says that it was the path and not congestion
- * (RFC 6069).  One segment is sent again then, so a path that is congested has little more to carry.
+ * (RFC 6069).  One segment is sent again then, so a path that is congested has little more to
+ * carry.
  */
 #include <linux/minmax.h>
 #include <net/tcp.h>
@@ -42,7 +43,7 @@ static void resend_within(struct sock *sk, unsigned int most, bool lost)
 	unsigned int when = clamp(__tcp_set_rto(tcp_sk(sk)), least, max(most, least));
 	bool probes = icsk->icsk_pending == ICSK_TIME_PROBE0;
 
-	/* The answer may have come meanwhile.  A time that is set anew each time would never end. */
+	/* The answer may have come meanwhile.  A time that is set anew each time never ends. */
 	if (!is_waiting(icsk, lost && least <= most))
 		return;
 	icsk->icsk_backoff = 0;
