@@ -76,14 +76,16 @@ static void fail_notify_programs(struct coll_fail *fail, enum collective_event_k
  * @reason: the reason, with the errno that the peer has put into the frame
  *
  * All ranks report the same errno.  But the peer may choose only among those of the kind: a breach
- * of the protocol is also a handshake that was rejected, and a transport that is not shared.
+ * of the protocol is also a handshake that was rejected, and a transport or a version that is not
+ * shared.
  *
  * Return: a negative errno.
  */
 int coll_reason_error_told(const struct coll_reason *reason)
 {
 	if (reason->kind == COLLECTIVE_REASON_PROTOCOL &&
-	    (reason->error == EACCES || reason->error == EOPNOTSUPP))
+	    (reason->error == EACCES || reason->error == EOPNOTSUPP ||
+	     reason->error == EPROTONOSUPPORT))
 		return -(int)reason->error;
 	return coll_reason_error(reason->kind);
 }

@@ -455,6 +455,20 @@ static int conn_receive_hello(struct coll_conn *conn)
 	return 0;
 }
 
+/* Read the HELLO that has come.  Both sides say both versions, and each may be the newer one. */
+static int conn_get_hello(struct coll_conn *conn, struct coll_hello *hello)
+{
+	static DEFINE_RATELIMIT_STATE(once_a_second, HZ, 1);
+	const u8 *in = conn->handshake->in;
+	int err = coll_wire_get_hello(in, hello);
+
+	if (err == -EPROTONOSUPPORT && __ratelimit(&once_a_second))
+		pr_notice("collective: group %s rank %u: the module of a peer speaks wire version %u, this one %u\n",
+			  conn->net->id->group_name, conn->net->id->rank,
+			  coll_wire_hello_version(in), COLL_WIRE_VERSION);
+	return err;
+}
+
 /* Connecting side: send the call, then receive and check the answer. */
 static int handshake_client(struct coll_conn *conn)
 {
@@ -464,7 +478,7 @@ static int handshake_client(struct coll_conn *conn)
 	if (!err)
 		err = conn_receive_hello(conn);
 	if (!err)
-		err = coll_wire_get_hello(conn->handshake->in, &hello);
+		err = conn_get_hello(conn, &hello);
 	if (!err)
 		err = check_answer(conn, &hello);
 	if (err || !conn->net->secured)
@@ -536,7 +550,7 @@ static bool conn_may_answer(struct coll_conn *conn)
 static int conn_reply(struct coll_conn *conn)
 {
 	struct coll_hello hello;
-	int err = coll_wire_get_hello(conn->handshake->in, &hello);
+	int err = conn_get_hello(conn, &hello);
 
 	if (err == -EPROTO)
 		return err;
@@ -649,6 +663,7 @@ static struct coll_reason link_reason(const struct coll_link *link, int err)
 	case -EACCES:
 	case -EPROTO:
 	case -EOPNOTSUPP:
+	case -EPROTONOSUPPORT:
 		reason.kind = COLLECTIVE_REASON_PROTOCOL;
 		reason.error = -err;
 		break;
@@ -676,7 +691,8 @@ static void link_refused(struct coll_link *link, u32 bit, int err)
 	struct coll_reason reason = link_reason(link, err);
 	struct coll_net *net = link->net;
 
-	if (reason.kind != COLLECTIVE_REASON_RESOURCES && err != -EOPNOTSUPP)
+	if (reason.kind != COLLECTIVE_REASON_RESOURCES && err != -EOPNOTSUPP &&
+	    err != -EPROTONOSUPPORT)
 		reason = (struct coll_reason){
 			.kind = COLLECTIVE_REASON_RESET,
 			.error = ECONNRESET,
@@ -716,7 +732,9 @@ static const char *reject_reason(int err)
 	case -EOPNOTSUPP:
 		return "its host has the other byte order, or its transport is not accepted here";
 	case -EPROTO:
-		return "it does not speak this version of the protocol, or contradicts itself";
+		return "it does not speak the protocol, or contradicts itself";
+	case -EPROTONOSUPPORT:
+		return "it speaks another version of the protocol";
 	case -EACCES:
 		return "it is not of this group";
 	case -EINVAL:

@@ -47,7 +47,7 @@ static const struct {
 	{ EADDRNOTAVAIL, "No such local address, or no free local port" },
 	{ ECONNABORTED, "An earlier group of the process failed in the launcher's exchange" },
 	{ ENODEV, "No such device" },
-	{ EPROTONOSUPPORT, "The RDMA device is an iWARP one" },
+	{ EPROTONOSUPPORT, "Another version of the module on a host, or an iWARP device" },
 	{ ENXIO, "No such device: is the kernel module loaded?" },
 };
 
@@ -113,7 +113,11 @@ void coll_failure_format(const struct collective_reason *reason, char *text,
 			 snprintf(text, size, "%s and %s made different calls", first, second);
 		break;
 	case COLLECTIVE_REASON_PROTOCOL:
-		if (reason->error == EOPNOTSUPP)
+		if (reason->error == EPROTONOSUPPORT)
+			length = snprintf(text, size,
+					  "the hosts of %s and %s have modules of different wire versions, which their kernel logs tell",
+					  first, second);
+		else if (reason->error == EOPNOTSUPP)
 			length = snprintf(text, size,
 					  "no link between %s and %s: they have chosen different transports, a local one is asked for and not possible, or their byte orders differ",
 					  first, second);

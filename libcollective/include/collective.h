@@ -343,9 +343,9 @@ int coll_shrink(struct coll_comm *comm, struct coll_comm **newcomm);
  *
  * Context: may sleep 0.1 s if the group has just failed.
  * Return: 0: it has not failed.  Otherwise the error with which every operation ends:
- * ECONNRESET, EPROTO, ETIMEDOUT (a peer was silent), EACCES, EOPNOTSUPP, ENOMEM, or ECANCELED
- * (aborted by collectivectl); coll_error_detail() tells the reason.  EPERM in a child of the
- * process.
+ * ECONNRESET, EPROTO, EPROTONOSUPPORT, ETIMEDOUT (a peer was silent), EACCES, EOPNOTSUPP, ENOMEM,
+ * or ECANCELED (aborted by collectivectl); coll_error_detail() tells the reason.  EPERM in a child
+ * of the process.
  */
 int coll_comm_failed(struct coll_comm *comm);
 

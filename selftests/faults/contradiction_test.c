@@ -124,19 +124,27 @@ static int take(struct called *c, __u8 kind, __u32 lane, int otherwise)
 	return want;
 }
 
-/* Call by TCP.  Return: what the answer says, or NO_ANSWER; *@fd is the connection. */
-static int call_tcp(const struct called *c, const __u8 *hello, int *fd)
+/* Call by TCP.  Return: 0, or NO_ANSWER; *@fd is the connection. */
+static int ask_tcp(const struct called *c, const __u8 *hello, __u8 *answer, int *fd)
 {
 	const struct timeval wait = { .tv_sec = BOUND_MS / 1000 };
-	struct coll_hello heard;
-	__u8 answer[COLL_HELLO_SIZE];
 
 	*fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	if (connect(*fd, (const struct sockaddr *)&c->addr, sizeof(struct sockaddr_in)) ||
 	    send(*fd, hello, COLL_HELLO_SIZE, MSG_NOSIGNAL) != COLL_HELLO_SIZE ||
-	    recv(*fd, answer, COLL_HELLO_SIZE, MSG_WAITALL) != COLL_HELLO_SIZE ||
-	    coll_wire_get_hello(answer, &heard))
+	    recv(*fd, answer, COLL_HELLO_SIZE, MSG_WAITALL) != COLL_HELLO_SIZE)
+		return NO_ANSWER;
+	return 0;
+}
+
+/* The same.  Return: what the answer says, or NO_ANSWER. */
+static int call_tcp(const struct called *c, const __u8 *hello, int *fd)
+{
+	__u8 answer[COLL_HELLO_SIZE];
+	struct coll_hello heard;
+
+	if (ask_tcp(c, hello, answer, fd) || coll_wire_get_hello(answer, &heard))
 		return NO_ANSWER;
 	return heard.error;
 }
@@ -190,6 +198,25 @@ TEST_F(tcp, call_with_error)
 	close(self->fd[0]);
 }
 
+/* A call of another version is answered with the version of this side. */
+TEST_F(tcp, call_of_another_version)
+{
+	__u8 hello[COLL_HELLO_SIZE], answer[COLL_HELLO_SIZE];
+	__u32 error;
+
+	raw_peer_hello(&self->c.call, COLL_CONN_CONTROL, 0, hello);
+	hello[HELLO_VERSION]++;
+	memset(hello + HELLO_ID, 0xff, sizeof(hello) - HELLO_ID);
+	ASSERT_EQ(0, ask_tcp(&self->c, hello, answer, &self->fd[0]));
+	memcpy(&error, answer + HELLO_ERROR, sizeof(error));
+	EXPECT_EQ(EPROTONOSUPPORT, error);
+	EXPECT_EQ(COLL_WIRE_VERSION, coll_wire_hello_version(answer));
+	EXPECT_EQ(1, answer[HELLO_STAGE]);
+	self->c.refused = 1;
+	EXPECT_TRUE(wait_refused(&self->c));
+	close(self->fd[0]);
+}
+
 /* A peer that is called repeats in its answer what the call says, or is no rank of the group. */
 FIXTURE(answer) {
 	struct called c;
@@ -206,6 +233,7 @@ FIXTURE_VARIANT(answer) {
 };
 
 FIXTURE_VARIANT_ADD(answer, correct) { .at = 192, .kind = COLL_CONN_CONTROL };
+FIXTURE_VARIANT_ADD(answer, version) { 4, COLL_CONN_CONTROL, -EPROTONOSUPPORT };
 FIXTURE_VARIANT_ADD(answer, control_is_data) { 7, COLL_CONN_CONTROL, -EPROTO };
 FIXTURE_VARIANT_ADD(answer, data_is_control) { 7, COLL_CONN_DATA, -EPROTO };
 FIXTURE_VARIANT_ADD(answer, lane_of_control) { 8, COLL_CONN_CONTROL, -EPROTO };

@@ -8,9 +8,11 @@
 #include <string.h>
 
 #define HELLO_SIZE		192
+#define HELLO_VERSION	4
 #define HELLO_STAGE	6
 #define HELLO_SECURED	9
 #define HELLO_ERROR	12
+#define HELLO_ID	16
 #define HELLO_NONCE	88
 #define HELLO_PROOF	120
 #define PROOF_SIZE		32

@@ -599,6 +599,28 @@ static void test_byte_order(void)
 	tap_ok(passed, "a host of the other byte order is recognised");
 }
 
+/* Another version shows whatever follows, in a HELLO of any version. */
+static void test_version(void)
+{
+	u8 wire[COLL_HELLO_SIZE], answer[COLL_HELLO_SIZE];
+	struct coll_hello back;
+	bool passed = true;
+	unsigned int i;
+
+	for (i = 0; i < 3; i++) {
+		coll_wire_put_hello(wire, &hello);
+		if (i)
+			memset(wire + 6, i == 1 ? 0 : 0xff, sizeof(wire) - 6);
+		wire[4]++;
+		passed &= coll_wire_get_hello(wire, &back) == -EPROTONOSUPPORT &&
+			  coll_wire_hello_version(wire) == COLL_WIRE_VERSION + 1;
+	}
+	coll_wire_put_refusal(answer, wire, EPROTONOSUPPORT);
+	passed &= coll_wire_hello_version(answer) == COLL_WIRE_VERSION &&
+		  answer[6] == COLL_HELLO_ANSWER && answer[12] == EPROTONOSUPPORT;
+	tap_ok(passed, "another version is recognised, and refused by this one");
+}
+
 /* A frame is refused if bytes that its kind does not use are not 0. */
 static void test_reserved(void)
 {
@@ -643,6 +665,7 @@ int main(void)
 	test_contradictions();
 	test_refusal();
 	test_byte_order();
+	test_version();
 	test_round_trips();
 	test_corruption();
 	test_queries();

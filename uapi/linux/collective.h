@@ -268,7 +268,8 @@ enum collective_reason_kind {
  * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
  * EOPNOTSUPP	not offered by this kernel or transport
  * ENODEV	JOIN with RDMA: no RDMA device of this network namespace has the address
- * EPROTONOSUPPORT  JOIN with RDMA: the device that has the address is an iWARP one
+ * EPROTONOSUPPORT  the module of a peer speaks another version of the wire protocol; JOIN with
+ *		RDMA: the device that has the address is an iWARP one
  * ENOTTY	no such ioctl
  * EINTR	a signal arrived first, in any call.  If SUBMIT has started a request, its
  *		number is in @request; the same call again waits for it

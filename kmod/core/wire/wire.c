@@ -185,13 +185,15 @@ void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof)
  * @call: the call as received; it may be one that coll_wire_get_hello() rejects
  * @error: a positive errno
  *
- * Apart from @error, the answer contains only bytes of the call.
+ * Apart from @error and the version of this side, the answer contains only bytes of the call.
  */
 void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error)
 {
 	struct hello_wire w;
 
 	memcpy(&w, call, sizeof(w));
+	if (w.magic == HELLO_MAGIC)
+		w.version = cpu_to_le16(COLL_WIRE_VERSION);
 	w.stage = COLL_HELLO_ANSWER;
 	w.error = cpu_to_le32(error);
 	memcpy(buf, &w, sizeof(w));
@@ -216,12 +218,24 @@ static bool hello_proves(const struct hello_wire *w)
 }
 
 /**
+ * coll_wire_hello_version() - the version of a HELLO, which each version has at the same place
+ * @buf: COLL_HELLO_SIZE bytes that coll_wire_get_hello() has read, or refused for their version
+ */
+u16 coll_wire_hello_version(const u8 *buf)
+{
+	struct hello_wire w;
+
+	memcpy(&w, buf, sizeof(w));
+	return le16_to_cpu(w.version);
+}
+
+/**
  * coll_wire_get_hello() - read a HELLO
  * @buf: COLL_HELLO_SIZE bytes from an unauthenticated peer
  * @hello: filled in; ranks and lanes are in range, other fields are as received
  *
- * Return: 0, -EOPNOTSUPP if the sender's host has the other byte order, or -EPROTO if it is no
- * HELLO of this version.
+ * Return: 0, -EOPNOTSUPP if the sender's host has the other byte order, -EPROTONOSUPPORT if it
+ * is a HELLO of another version, or -EPROTO if it is none.
  */
 int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 {
@@ -230,9 +244,11 @@ int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello)
 	memcpy(&w, buf, sizeof(w));
 	if (w.magic == HELLO_MAGIC_SWAPPED)
 		return -EOPNOTSUPP;
-	if (w.magic != HELLO_MAGIC ||
-	    le16_to_cpu(w.version) != COLL_WIRE_VERSION ||
-	    w.stage >= COLL_HELLO_STAGES || w.kind >= COLL_CONN_KINDS ||
+	if (w.magic != HELLO_MAGIC)
+		return -EPROTO;
+	if (le16_to_cpu(w.version) != COLL_WIRE_VERSION)
+		return -EPROTONOSUPPORT;
+	if (w.stage >= COLL_HELLO_STAGES || w.kind >= COLL_CONN_KINDS ||
 	    w.secured > 1 || w.reserved2 || !hello_says_no_more(&w) || !hello_proves(&w) ||
 	    !all_zero(w.reserved, sizeof(w.reserved)) ||
 	    !all_zero(w.reserved3, sizeof(w.reserved3)) ||

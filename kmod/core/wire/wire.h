@@ -279,6 +279,7 @@ bool coll_reason_valid(const struct coll_reason *reason);
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);
 void coll_wire_put_confirm(u8 *buf, const u8 *call, const u8 *proof);
 void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error);
+u16 coll_wire_hello_version(const u8 *buf);
 int coll_wire_get_hello(const u8 *buf, struct coll_hello *hello);
 void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 incarnation);
 int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incarnation);
