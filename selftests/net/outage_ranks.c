@@ -204,7 +204,7 @@ static int names(const char *detail)
 }
 
 /* Ask six times in @ms: on an emulated machine an answer takes a while. */
-static int why(int ms)
+static int ask_why(int ms)
 {
 	char command[400];
 
@@ -232,7 +232,7 @@ static int fails(struct coll_comm *comm, int bytes, int ms)
 	if (drop_large())
 		return 1;
 	usleep(200 * 1000);
-	if (why(ms / 2))
+	if (ask_why(ms / 2))
 		return 1;
 	begin = now_ms();
 	err = allreduce(comm, bytes);
