@@ -150,18 +150,12 @@ static void finish_announce(struct coll_agree *agree)
 /* Would @set be a quorum of a new ballot, which takes account of ranks that were lost since? */
 static bool new_ballot_has_quorum(const struct coll_agree *agree, const struct coll_ranks *set)
 {
-	const struct coll_ranks alive = coll_agree_alive(agree);
+	const struct coll_ranks left = coll_ranks_without(*set, &agree->lost);
 	struct coll_agree next = *agree;
-	struct coll_ranks left;
-	unsigned int rank;
 
 	if (coll_ranks_equal(&agree->lost, &agree->ballot_lost))
 		return false;
 	next.ballot_lost = agree->lost;
-	left = *set;
-	for (rank = 0; rank < agree->nranks; rank++)
-		if (!coll_ranks_has(&alive, rank))
-			coll_ranks_remove(&left, rank);
 	return coll_agree_quorum(&next, &left);
 }
 
