@@ -660,7 +660,7 @@ static void test_reserved(void)
 
 int main(void)
 {
-	tap_plan(20);
+	tap_plan(21);
 	test_secured();
 	test_contradictions();
 	test_refusal();
