@@ -2,7 +2,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/if_addr.h>
 #include <netdb.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,12 @@
 #include <linux/collective.h>
 
 #include "bootstrap/address.h"
+#include "comm/deadline.h"
+
+#define WAIT_PAUSE_MS	50
+
+/* Time in ms in which an IPv6 address that the host does not have may be assigned. */
+#define WAIT_ABSENT_MS	3000
 
 static const struct sockaddr_in *in4(const struct sockaddr_storage *addr)
 {
@@ -105,6 +113,8 @@ bool coll_address_is_numeric(const char *host)
 
 bool coll_address_is_link_local(const struct sockaddr_storage *addr)
 {
+	if (addr->ss_family == AF_INET)
+		return ntohl(in4(addr)->sin_addr.s_addr) >> 16 == 0xa9fe;	/* 169.254.0.0/16 */
 	return addr->ss_family == AF_INET6 &&
 	       IN6_IS_ADDR_LINKLOCAL(&in6(addr)->sin6_addr);
 }
@@ -115,7 +125,8 @@ void coll_address_scope(struct sockaddr_storage *addr,
 	const struct sockaddr_in6 *own6 = (const void *)own;
 	struct sockaddr_in6 *addr6 = (void *)addr;
 
-	if (coll_address_is_link_local(addr) && own->ss_family == AF_INET6)
+	if (addr->ss_family == AF_INET6 && own->ss_family == AF_INET6 &&
+	    coll_address_is_link_local(addr))
 		addr6->sin6_scope_id = own6->sin6_scope_id;
 }
 
@@ -302,6 +313,40 @@ int coll_address_route(struct sockaddr_storage *addr, const struct sockaddr_stor
 	return err;
 }
 
+bool coll_address_is_tentative(const struct sockaddr_storage *addr)
+{
+	FILE *file = fopen("/proc/net/if_inet6", "re");
+	unsigned int flags, i, byte;
+	struct sockaddr_storage own;
+	bool found = false;
+	char digits[33];
+
+	while (file && !found && fscanf(file, "%32s %*x %*x %*x %x %*s", digits, &flags) == 2) {
+		if ((flags & (IFA_F_TENTATIVE | IFA_F_DADFAILED)) != IFA_F_TENTATIVE)
+			continue;
+		memset(&own, 0, sizeof(own));
+		own.ss_family = AF_INET6;
+		for (i = 0; i < 16 && sscanf(digits + 2 * i, "%2x", &byte) == 1; i++)
+			((struct sockaddr_in6 *)&own)->sin6_addr.s6_addr[i] = byte;
+		found = !addr || coll_address_same_host(addr, &own);
+	}
+	if (file)
+		fclose(file);
+	return found;
+}
+
+bool coll_address_wait(const struct sockaddr_storage *addr, uint64_t since, uint64_t deadline)
+{
+	const unsigned int left = coll_deadline_left(deadline);
+
+	if (addr->ss_family != AF_INET6 || !left ||
+	    (coll_deadline_now() >= since + WAIT_ABSENT_MS && !coll_address_is_tentative(addr)))
+		return false;
+	/* Only a signal ends it early. */
+	(void)poll(NULL, 0, left < WAIT_PAUSE_MS ? left : WAIT_PAUSE_MS);
+	return true;
+}
+
 static int can_bind(const struct sockaddr_storage *addr)
 {
 	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0), err = 0;
@@ -314,23 +359,16 @@ static int can_bind(const struct sockaddr_storage *addr)
 	return err;
 }
 
-int coll_address_any_local(struct sockaddr_storage *addr)
+/*
+ * Find an address of an interface that can be bound; @link_local: of which kind.  Return: 0 or a
+ * negative errno.
+ */
+static int find_bound(struct sockaddr_storage *addr, bool link_local)
 {
 	const struct ifaddrs *at;
 	struct ifaddrs *all;
-	int err;
+	int err = -EADDRNOTAVAIL;
 
-	memset(addr, 0, sizeof(*addr));
-	addr->ss_family = AF_INET;
-	((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	err = can_bind(addr);
-	if (!err)
-		return 0;
-	memset(addr, 0, sizeof(*addr));
-	addr->ss_family = AF_INET6;
-	((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_loopback;
-	if (!can_bind(addr))
-		return 0;
 	if (getifaddrs(&all))
 		return -errno;
 	for (at = all; at && err; at = at->ifa_next) {
@@ -341,10 +379,32 @@ int coll_address_any_local(struct sockaddr_storage *addr)
 		memset(addr, 0, sizeof(*addr));
 		memcpy(addr, at->ifa_addr, of == AF_INET ? sizeof(struct sockaddr_in) :
 		       sizeof(struct sockaddr_in6));
-		err = can_bind(addr);
+		if (coll_address_is_link_local(addr) == link_local)
+			err = can_bind(addr);
 	}
 	freeifaddrs(all);
 	return err;
+}
+
+int coll_address_any_local(struct sockaddr_storage *addr, uint64_t deadline)
+{
+	int err;
+
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = AF_INET;
+	((struct sockaddr_in *)addr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (!can_bind(addr))
+		return 0;
+	memset(addr, 0, sizeof(*addr));
+	addr->ss_family = AF_INET6;
+	((struct sockaddr_in6 *)addr)->sin6_addr = in6addr_loopback;
+	if (!can_bind(addr))
+		return 0;
+	do {
+		err = find_bound(addr, false);
+	} while (err == -EADDRNOTAVAIL && coll_address_is_tentative(NULL) &&
+		 coll_deadline_left(deadline) && !poll(NULL, 0, WAIT_PAUSE_MS));
+	return err ? find_bound(addr, true) : 0;
 }
 
 bool coll_address_met_self(int fd)

@@ -75,11 +75,30 @@ int coll_address_local(struct sockaddr_storage *addr, const char *text,
 int coll_address_route(struct sockaddr_storage *addr, const struct sockaddr_storage *to);
 
 /**
+ * coll_address_wait - wait a moment for an address at which a socket could not be bound
+ * @addr: the address; with IPv4 this returns false at once
+ * @since: time of the first attempt (comm/deadline.h)
+ * @deadline: end of the attempts
+ *
+ * An IPv6 address cannot be bound while it is tentative: until the kernel knows that no other
+ * host has it, which takes one to three seconds.  One that comes from a router is assigned a
+ * moment after the interface is up.
+ *
+ * Context: sleeps, except if it returns false.
+ * Return: true if the caller should try again.
+ */
+bool coll_address_wait(const struct sockaddr_storage *addr, uint64_t since, uint64_t deadline);
+
+/* Is the address, or any address of this host if @addr is NULL, tentative (see above)? */
+bool coll_address_is_tentative(const struct sockaddr_storage *addr);
+
+/**
  * coll_address_any_local - find an address of this host on which a process can listen
  * @addr: receives the address, with port 0: 127.0.0.1, else ::1, else that of an interface
+ * @deadline: end of the time for which a tentative address is waited for
  *
  * Return: 0; -EADDRNOTAVAIL: the host has no address; or another negative errno.
  */
-int coll_address_any_local(struct sockaddr_storage *addr);
+int coll_address_any_local(struct sockaddr_storage *addr, uint64_t deadline);
 
 #endif /* COLL_ADDRESS_H */

@@ -88,7 +88,7 @@ static int choose_local_address(struct coll_settings *settings, struct sockaddr_
 	if (settings->local_addr[0])
 		return coll_address_local(addr, settings->local_addr, AF_UNSPEC, detail) ?:
 		       bootstrap_check_address(settings, addr, detail);
-	err = coll_address_any_local(addr);
+	err = coll_address_any_local(addr, settings->deadline);
 	if (err)
 		return coll_fail(detail, err,
 				 "this host has no address to listen on, not even 127.0.0.1: ip link set lo up");

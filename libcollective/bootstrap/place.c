@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -11,6 +12,9 @@
 
 #include "bootstrap/address.h"
 #include "bootstrap/place.h"
+#include "comm/deadline.h"
+
+#define ROUTE_PAUSE_MS	50
 
 static bool same_network(const struct bootstrap_place *a, const struct bootstrap_place *b)
 {
@@ -241,13 +245,14 @@ static int find_far(const struct bootstrap_card *cards, const struct coll_settin
 	return far;
 }
 
-/* The local address of the route to another rank. */
-static int choose_by_route(struct sockaddr_storage *addr, const struct bootstrap_card *cards,
-			   const struct coll_settings *settings, struct coll_detail *detail)
+/*
+ * Find the local address of the route to one of the addresses of the rank @far; @text is the last
+ * one that was tried.
+ */
+static int find_route(struct sockaddr_storage *addr, const struct bootstrap_card *cards,
+		      const struct coll_settings *settings, int far,
+		      char text[COLL_ADDRESS_TEXT])
 {
-	const int nranks = settings->nranks, rank = settings->rank;
-	char text[COLL_ADDRESS_TEXT] = "none";
-	const int far = find_far(cards, settings);
 	int err = -ENETUNREACH;
 	unsigned int j;
 
@@ -255,17 +260,35 @@ static int choose_by_route(struct sockaddr_storage *addr, const struct bootstrap
 		const struct bootstrap_place *place = &cards[far].addrs[j];
 
 		if (!(cards[far].flags & BOOTSTRAP_CARD_FIXED) &&
-		    !identifies_host(cards, nranks, far, place))
+		    !identifies_host(cards, settings->nranks, far, place))
 			continue;
 		coll_address_format(&place->addr, text);
 		err = coll_address_route(addr, &place->addr);
 		if (!err && (!coll_address_is_loopback(addr) ||
-			     same_host(&cards[far], &cards[rank])))
+			     same_host(&cards[far], &cards[settings->rank])))
 			return 0;
 	}
-	return coll_fail(detail, err ?: -ENETUNREACH,
-			 "rank %d has no way to rank %d's addresses (the last: %s): set COLL_LOCAL_ADDR to an address, an interface or a network that leads to all ranks",
-			 rank, far, text);
+	return err ?: -ENETUNREACH;
+}
+
+/* The local address of the route to another rank; the kernel passes over tentative addresses. */
+static int choose_by_route(struct sockaddr_storage *addr, const struct bootstrap_card *cards,
+			   const struct coll_settings *settings, struct coll_detail *detail)
+{
+	const int rank = settings->rank, far = find_far(cards, settings);
+	char text[COLL_ADDRESS_TEXT] = "none";
+	int err;
+
+	for (;;) {
+		err = find_route(addr, cards, settings, far, text);
+		if (!err || !coll_address_is_tentative(NULL) ||
+		    !coll_deadline_left(settings->deadline))
+			break;
+		(void)poll(NULL, 0, ROUTE_PAUSE_MS);
+	}
+	return err ? coll_fail(detail, err,
+			       "rank %d has no way to rank %d's addresses (the last: %s): set COLL_LOCAL_ADDR to an address, an interface or a network that leads to all ranks",
+			       rank, far, text) : 0;
 }
 
 int bootstrap_choose_place(struct sockaddr_storage *addr, const struct bootstrap_card *cards,
@@ -278,7 +301,8 @@ int bootstrap_choose_place(struct sockaddr_storage *addr, const struct bootstrap
 		*addr = own->addrs[0].addr;
 		return 0;
 	}
-	if (can_use_loopback(cards, settings->nranks) && !coll_address_any_local(addr))
+	if (can_use_loopback(cards, settings->nranks) &&
+	    !coll_address_any_local(addr, settings->deadline))
 		return 0;
 	place = find_shared(cards, settings->nranks, settings->rank);
 	if (!place)

@@ -8,6 +8,7 @@
 
 #include "bootstrap/address.h"
 #include "bootstrap/rejoin_port.h"
+#include "comm/deadline.h"
 #include "comm/device.h"
 #include "shrink/message.h"
 
@@ -91,18 +92,37 @@ static int open_rejoin_port(struct coll_settings *settings, struct sockaddr_stor
 	return 0;
 }
 
-int coll_rejoin_port_join(int fd, struct coll_settings *settings, struct sockaddr_storage *addr,
-			  struct coll_detail *detail)
+/* JOIN and open the rejoin port; EADDRNOTAVAIL leaves the device as it is, or has joined it. */
+static int join_once(int fd, struct coll_settings *settings, struct sockaddr_storage *addr,
+		     bool *joined, struct coll_detail *detail)
 {
-	int err = coll_device_join(fd, settings, addr, detail);
+	int err = *joined ? 0 : coll_device_join(fd, settings, addr, detail);
 
 	if (err)
 		return err;
-	coll_rejoin_port_set(addr, 0);
+	if (!*joined)
+		coll_rejoin_port_set(addr, 0);
+	*joined = true;
 	if (settings->nranks > 1)
 		err = open_rejoin_port(settings, addr);
 	return err ? coll_fail(detail, err, "rank %d cannot open a socket: %s", settings->rank,
 			       strerrordesc_np(-err)) : 0;
+}
+
+int coll_rejoin_port_join(int fd, struct coll_settings *settings, struct sockaddr_storage *addr,
+			  struct coll_detail *detail)
+{
+	const uint64_t begin = coll_deadline_now();
+	bool joined = false;
+	int err;
+
+	for (;;) {
+		err = join_once(fd, settings, addr, &joined, detail);
+		if (err != -EADDRNOTAVAIL || !coll_address_wait(addr, begin, settings->deadline))
+			return err;
+		if (detail->text)
+			detail->text[0] = '\0';
+	}
 }
 
 void coll_rejoin_port_close(struct coll_settings *settings)

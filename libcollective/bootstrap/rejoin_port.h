@@ -30,6 +30,8 @@ void coll_rejoin_port_set(struct sockaddr_storage *addr, uint16_t port);
  * @addr: in: local address, its port is ignored; out: address with both ports
  * @detail: text of a failure
  *
+ * An IPv6 address that cannot be bound yet is tried again (coll_address_wait()).
+ *
  * Return: 0 or a negative errno.
  */
 int coll_rejoin_port_join(int fd, struct coll_settings *settings, struct sockaddr_storage *addr,

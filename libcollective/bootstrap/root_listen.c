@@ -7,6 +7,9 @@
  * loopback. Then, if a secret authenticates the ranks, the root listens on all addresses.  Its
  * address for data is one to which clients connected; if there are several, it waits for all
  * clients before it JOINs (root.c).
+ *
+ * An address that is tentative, or that may be assigned in a moment (coll_address_wait()), is
+ * waited for before the root listens elsewhere or fails.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -29,6 +32,8 @@
  * @own: number of addresses of this host
  * @outside: number of these that are not loopback
  * @any: number of these that are wildcards (0.0.0.0, ::)
+ * @awaited: IPv6 address that could not be bound and may be of this host: a tentative one, else the
+ *	first; its family is AF_UNSPEC if there is none
  */
 struct name_addrs {
 	struct sockaddr_storage first;
@@ -36,6 +41,7 @@ struct name_addrs {
 	unsigned int own;
 	unsigned int outside;
 	unsigned int any;
+	struct sockaddr_storage awaited;
 };
 
 static int listen_failed(struct bootstrap_root *root, const struct sockaddr_storage *addr, int err)
@@ -73,6 +79,7 @@ static void close_all(struct bootstrap_root *root)
 {
 	while (root->nlisteners)
 		close(root->listeners[--root->nlisteners]);
+	root->listening_on[0] = '\0';
 }
 
 /* Listen at the addresses of the name that are of this host and allowed. */
@@ -98,6 +105,9 @@ static int open_own(struct bootstrap_root *root, const struct addrinfo *where,
 		err = open_one(root, &addr);
 		if (err == -EADDRNOTAVAIL) {
 			name_addrs->foreign = addr;
+			if (addr.ss_family == AF_INET6 &&
+			    (!name_addrs->awaited.ss_family || coll_address_is_tentative(&addr)))
+				name_addrs->awaited = addr;
 			continue;
 		}
 		if (err)
@@ -140,17 +150,40 @@ static int open_everywhere(struct bootstrap_root *root, const struct sockaddr_st
 	return 0;
 }
 
+/*
+ * Is an address of the name missing that will be this host's?  One that is not tentative counts
+ * only if the root would fail without it.  A process that is to be handed a rank asks rank 0
+ * meanwhile, and returns.
+ */
+static bool is_awaited(const struct bootstrap_root *root, const struct name_addrs *name_addrs,
+		       uint64_t since)
+{
+	const struct sockaddr_storage *addr = &name_addrs->awaited;
+
+	if (root->settings->auto_rank || !addr->ss_family)
+		return false;
+	return ((!name_addrs->own && !root->settings->secured) ||
+		coll_address_is_tentative(addr)) &&
+	       coll_address_wait(addr, since, root->deadline);
+}
+
 static int open_at(struct bootstrap_root *root, const struct addrinfo *where)
 {
+	const uint64_t begin = coll_deadline_now();
 	const bool open = bootstrap_is_open(root->settings);
 	const bool numeric = coll_address_is_numeric(root->settings->root_host);
 	struct name_addrs name_addrs;
 	char text[COLL_ADDRESS_TEXT];
 	int err;
 
-	err = open_own(root, where, &name_addrs);
-	if (err)
-		return err;
+	for (;;) {
+		err = open_own(root, where, &name_addrs);
+		if (err)
+			return err;
+		if (!is_awaited(root, &name_addrs, begin))
+			break;
+		close_all(root);
+	}
 	root->bound = name_addrs.first;
 	/* 0.0.0.0 and :: stand for all addresses of both families. */
 	if (name_addrs.any)

@@ -65,7 +65,7 @@ static bool meet_on_loopback(struct coll_settings *settings)
 	struct sockaddr_storage addr;
 	char text[COLL_ADDRESS_TEXT];
 
-	if (coll_address_any_local(&addr) || !coll_address_is_loopback(&addr))
+	if (coll_address_any_local(&addr, settings->deadline) || !coll_address_is_loopback(&addr))
 		return false;
 	coll_address_set_port(&addr, settings->root_port);
 	coll_address_format(&addr, text);

@@ -59,11 +59,13 @@ int main(void)
 {
 	clearenv();
 	setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
-	tap_plan(5);
+	tap_plan(6);
 	alone("ip link set lo up", "127.0.0.1:", 0);
 	alone("true", "127.0.0.1:", 0);
 	alone("ip link set lo up; ip addr del 127.0.0.1/8 dev lo", "[::1]:", 0);
 	alone("ip link set lo up; ip a flush dev lo; ip a add 10.9.8.7/32 dev lo", "10.9.8.7:", 0);
 	alone("ip link set lo up; ip addr flush dev lo", "ip link set lo up", -EADDRNOTAVAIL);
+	alone("ip l add v0 type veth; ip l set group 0 up; ip a flush lo; ip a add fd88::1 dev v0",
+	      "[fd88::1]:", 0);
 	return tap_exit();
 }

@@ -431,6 +431,61 @@ static void test_files(const char *addresses)
 	       addresses);
 }
 
+/* Make an interface on which an address is tentative for 0.7 s.  Return: false: it cannot be. */
+static bool make_interface(void)
+{
+	static const char * const commands[] = {
+		"ip link add dad0 type veth peer name dad1",
+		"echo 0 >/proc/sys/net/ipv6/conf/dad0/router_solicitation_delay",
+		"echo 700 >/proc/sys/net/ipv6/neigh/dad0/retrans_time_ms",
+		"ip link set dad1 up",
+		"ip link set dad0 up",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (system(commands[i]))
+			return false;
+	return true;
+}
+
+/* Addresses of IPv6 are tentative for a moment after they were assigned. */
+static void test_tentative(void)
+{
+	struct session session = { .nranks = 2, .insecure = true, .rendezvous = "[fd88::1]" };
+	pid_t pid;
+
+	if (!make_interface() || system("ip addr add fd88::1/64 dev dad0") ||
+	    system("ip -6 addr show tentative | grep -q fd88::1/")) {
+		tap_skip("no tentative address", "tentative addresses");
+		return;
+	}
+	expect_all(&session, "[fd88::1]", "a rendezvous that is tentative");
+
+	(void)!system("ip addr add fd88::2/64 dev dad0");
+	session.rendezvous = "127.0.0.1";
+	setenv("COLL_LOCAL_ADDR", "fd88::2", 1);
+	expect_all(&session, "[fd88::2]", "addresses for data that are tentative");
+	unsetenv("COLL_LOCAL_ADDR");
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		usleep(300000);
+		_exit(system("ip addr add fd88::3/64 dev dad0"));
+	}
+	session.rendezvous = "[fd88::3]";
+	expect_all(&session, "[fd88::3]", "a rendezvous that is assigned later");
+	waitpid(pid, NULL, 0);
+
+	session.timeout_ms = 5000;
+	session.rendezvous = "[fd88::99]";
+	session_run(&session);
+	if (!tap_ok(ended(&session, 0, -EADDRNOTAVAIL, 4500, "fd88::99"),
+		    "another host's is said after a while"))
+		session_note(&session);
+}
+
 int main(void)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -448,6 +503,7 @@ int main(void)
 	if (session_network()) {
 		test_silent();
 		test_where();
+		test_tentative();
 	} else {
 		tap_skip("no network namespace", "where rank 0 listens");
 	}

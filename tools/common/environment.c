@@ -47,6 +47,10 @@ static int set_number(const char *name, int value)
 	return set(name, text);
 }
 
+/* An address of IPv6 is tentative for one to three seconds after it was assigned. */
+#define TENTATIVE_TRIES		80
+#define TENTATIVE_PAUSE_US	50000
+
 /* Returns a port of @addr that is free now, or -1. */
 static int free_port(const struct sockaddr_storage *addr)
 {
@@ -82,13 +86,17 @@ static bool parse(const char *text, struct sockaddr_storage *addr)
 	return addr->ss_family;
 }
 
-/* Finds an address of an interface, for hosts without a loopback address. */
-static bool interface_address(struct sockaddr_storage *addr)
+/*
+ * Finds an address of an interface, for hosts without a loopback address.  *@may_come is set if one
+ * of IPv6 cannot be used, which may be tentative for a moment.
+ */
+static bool interface_address(struct sockaddr_storage *addr, bool *may_come)
 {
 	const struct ifaddrs *at;
 	struct ifaddrs *all;
 	bool found = false;
 
+	*may_come = false;
 	if (getifaddrs(&all))
 		return false;
 	for (at = all; at && !found; at = at->ifa_next) {
@@ -100,6 +108,7 @@ static bool interface_address(struct sockaddr_storage *addr)
 		memcpy(addr, at->ifa_addr, of == AF_INET ? sizeof(struct sockaddr_in) :
 		       sizeof(struct sockaddr_in6));
 		found = free_port(addr) >= 0;
+		*may_come |= !found && of == AF_INET6;
 	}
 	freeifaddrs(all);
 	return found;
@@ -109,12 +118,19 @@ static bool interface_address(struct sockaddr_storage *addr)
 static bool choose_address(struct sockaddr_storage *addr)
 {
 	static const char * const loopback[] = { "127.0.0.1", "::1" };
+	bool may_come = true;
 	unsigned int i;
 
 	for (i = 0; i < 2; i++)
 		if (parse(loopback[i], addr) && free_port(addr) >= 0)
 			return true;
-	return interface_address(addr);
+	for (i = 0; i < TENTATIVE_TRIES && may_come; i++) {
+		if (i)
+			usleep(TENTATIVE_PAUSE_US);
+		if (interface_address(addr, &may_come))
+			return true;
+	}
+	return false;
 }
 
 /* Makes a file without a name that only this user may open.  Return: its descriptor, or -1. */
