@@ -74,6 +74,42 @@ static int conn_rejected(struct coll_rdma_conn *conn, struct rdma_cm_id *id,
 	return -ECONNREFUSED;
 }
 
+/*
+ * Look for a route.  The connection manager cancels that when the device goes, without a lock and
+ * after its event: an identifier that its owner has destroyed meanwhile has no device then.  So the
+ * owner does not destroy it until the search has ended, and conn_removed() leaves it to the
+ * connection manager.
+ */
+static int conn_find_route(struct coll_rdma_conn *conn)
+{
+	struct rdma_cm_id *id = conn->id;
+	int err;
+
+	/* No event comes before the search is known to have begun. */
+	rdma_lock_handler(id);
+	reinit_completion(&conn->routed);
+	err = rdma_resolve_route(id, RESOLVE_MS);
+	if (err)
+		complete_all(&conn->routed);
+	rdma_unlock_handler(id);
+	return err;
+}
+
+/* The device goes.  Return: nonzero if the connection manager is to destroy the identifier. */
+static int conn_removed(struct coll_rdma_conn *conn)
+{
+	WRITE_ONCE(conn->removed, true);
+	coll_rdma_conn_end(conn, -ECONNRESET);
+	/* The connection manager waits until the identifier is gone. */
+	mod_delayed_work(coll_rdma_wq, &conn->work, 0);
+	if (completion_done(&conn->routed))
+		return 0;
+	conn->id = NULL;
+	/* The owner may free @conn from here on. */
+	complete_all(&conn->routed);
+	return 1;
+}
+
 /* Called with the identifier's lock of the connection manager; may sleep, but must not wait. */
 static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
@@ -85,6 +121,7 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		conn_reached(conn, COLL_RDMA_RESOLVING, COLL_RDMA_ROUTE);
+		complete_all(&conn->routed);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		/* The accepting side has the peer's hello already, and no other one comes. */
@@ -101,6 +138,7 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
 		coll_rdma_conn_end(conn, -EHOSTUNREACH);
+		complete_all(&conn->routed);
 		break;
 	case RDMA_CM_EVENT_UNREACHABLE:
 		coll_rdma_conn_end(conn, -ETIMEDOUT);
@@ -115,11 +153,7 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 		coll_rdma_conn_end(conn, -ECONNRESET);
 		break;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		WRITE_ONCE(conn->removed, true);
-		coll_rdma_conn_end(conn, -ECONNRESET);
-		/* The connection manager waits until the identifier is gone. */
-		mod_delayed_work(coll_rdma_wq, &conn->work, 0);
-		break;
+		return conn_removed(conn);
 	default:
 		break;
 	}
@@ -568,7 +602,7 @@ static int conn_advance(struct coll_rdma_conn *conn, const struct coll_charges *
 	switch (coll_rdma_conn_state(conn)) {
 	case COLL_RDMA_ADDRESS:
 		conn_set_state(conn, COLL_RDMA_ADDRESS, COLL_RDMA_RESOLVING);
-		err = rdma_resolve_route(conn->id, RESOLVE_MS);
+		err = conn_find_route(conn);
 		break;
 	case COLL_RDMA_ROUTE:
 		err = conn_call(conn, charges);

@@ -28,6 +28,8 @@ struct coll_rdma_conn *coll_rdma_conn_new(struct rdma_cm_id *id)
 	spin_lock_init(&conn->lock);
 	INIT_LIST_HEAD(&conn->node);
 	INIT_DELAYED_WORK(&conn->work, coll_rdma_work);
+	init_completion(&conn->routed);
+	complete_all(&conn->routed);
 	conn->id = id;
 	return conn;
 }
@@ -394,9 +396,12 @@ int coll_rdma_conn_setup(struct coll_rdma_conn *conn, const struct coll_charges 
  */
 void coll_rdma_conn_release(struct coll_rdma_conn *conn)
 {
-	struct rdma_cm_id *id = conn->id;
 	struct ib_device *device;
+	struct rdma_cm_id *id;
 
+	/* Bounded by the time that coll_rdma_status() gives the connection manager. */
+	wait_for_completion(&conn->routed);
+	id = conn->id;
 	if (!id)
 		return;
 	device = id->device;

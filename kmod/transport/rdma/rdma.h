@@ -20,6 +20,7 @@
 #ifndef COLL_RDMA_H
 #define COLL_RDMA_H
 
+#include <linux/completion.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -274,6 +275,7 @@ struct coll_rdma_reading {
  * @error: negative errno of the end, stored once under @lock, or 0; read without it
  * @hello: of the peer, once @state is OPEN, or for a call
  * @id: the connection manager's identifier; NULL: device and connection are released
+ * @routed: complete unless the connection manager looks for a route: then @id is its own [a]
  * @share: where its queue pair counts; NULL: it has none
  * @pd: protection domain
  * @cq: completion queue, for all work that is posted at once
@@ -321,6 +323,7 @@ struct coll_rdma_conn {
 	struct coll_rdma_hello hello;
 
 	struct rdma_cm_id *id;
+	struct completion routed;
 	struct coll_rdma_share *share;
 	struct ib_pd *pd;
 	struct ib_cq *cq;
