@@ -145,6 +145,8 @@ static int rank_left_far(struct rank *r)
 
 	CHECK(op.send && op.recv);
 	CHECK_EQ(0, member_barrier(r->fd));
+	/* A failure of the group would end the barrier of a rank that is still in it. */
+	CHECK(flag_barrier(r->shared, 1, r->nranks));
 	if (r->rank == GONE) {
 		CHECK_EQ(0, member_leave(r->fd));
 		flag_set(r->shared, FLAG_BUSY, 1);
