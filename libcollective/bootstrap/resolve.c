@@ -3,7 +3,8 @@
  * getaddrinfo() has no time limit and cannot be interrupted.  So a thread of its own looks up
  * the name.  The caller and the thread share a struct lookup; the second to leave frees it.  If
  * the deadline passes, the caller leaves the thread behind, which ends when the resolver
- * answers.  A numeric address needs no thread.
+ * answers.  getaddrinfo() cannot be cancelled without leaving the resolver's locks taken.  A
+ * numeric address needs no thread.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@
 
 #include "bootstrap/resolve.h"
 #include "comm/deadline.h"
+#include "comm/process.h"
 
 /**
  * struct answer - result of getaddrinfo()
@@ -124,6 +126,7 @@ static int lookup_start(struct lookup *lookup)
 	pthread_t thread;
 	int err;
 
+	coll_process_keep_library();
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);

@@ -6,6 +6,7 @@
  * the child makes its own.  The number is one more than that of the parent, which the child finds
  * in ordinary memory.  The id would not do: in a new PID namespace a child may have its parent's.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -77,4 +78,18 @@ unsigned long coll_process_number(void)
 					 __ATOMIC_ACQUIRE))
 		return none;
 	return number;
+}
+
+void coll_process_keep_library(void)
+{
+	void *library;
+	Dl_info info;
+
+	if (!dladdr(&latest, &info) || !info.dli_fname)
+		return;
+	library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	if (library)
+		dlclose(library);
+	else
+		(void)dlerror();	/* the program itself, of which no error is to be left */
 }

@@ -15,4 +15,11 @@ pid_t coll_process_id(void);
 /* Return: a number that no ancestor and no descendant of this process has. */
 unsigned long coll_process_number(void);
 
+/*
+ * Keep the file that this library is linked into from being unmapped by dlclose().  To be called
+ * before a thread is started, or a function is registered, that may outlive the call.  The shared
+ * library is linked with -z nodelete as well; this is for plugins that have the static one.
+ */
+void coll_process_keep_library(void);
+
 #endif /* COLL_PROCESS_H */

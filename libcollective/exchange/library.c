@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "comm/deadline.h"
+#include "comm/process.h"
 #include "exchange/library.h"
 
 static struct library_task *task_new(int (*run)(struct library_task *task),
@@ -66,6 +67,7 @@ static int task_start(struct library_task *task)
 	pthread_t thread;
 	int err;
 
+	coll_process_keep_library();
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);

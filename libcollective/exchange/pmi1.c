@@ -24,6 +24,7 @@
 
 #include "comm/deadline.h"
 #include "comm/launcher.h"
+#include "comm/process.h"
 #include "exchange/exchange.h"
 #include "exchange/kvs.h"
 #include "exchange/mpi.h"
@@ -243,6 +244,7 @@ static int open_session(uint64_t deadline, struct coll_detail *detail)
 		return no_answer(err, detail);
 	pmi1.pid = getpid();
 	session.opened = true;
+	coll_process_keep_library();
 	return atexit(finalize) ? coll_fail(detail, -ENOMEM, "no memory") : 0;
 }
 

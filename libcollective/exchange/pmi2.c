@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "comm/process.h"
 #include "exchange/kvs.h"
 #include "exchange/library.h"
 #include "exchange/mpi.h"
@@ -77,6 +78,7 @@ static int open_pmi2(struct coll_detail *detail)
 	if (status)
 		return coll_fail(detail, -EPROTO, "PMI2_Init of libpmi2 failed: %d", status);
 	pmi2.pid = getpid();
+	coll_process_keep_library();
 	return atexit(finalize_at_exit) ? coll_fail(detail, -ENOMEM, "no memory") : 0;
 }
 

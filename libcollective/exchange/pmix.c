@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "comm/process.h"
 #include "error/ranks_text.h"
 #include "exchange/kvs.h"
 #include "exchange/library.h"
@@ -153,6 +154,7 @@ static int open_pmix(struct coll_detail *detail)
 	if (status)
 		return fail(detail, "PMIx_Init", status);
 	pmix.pid = getpid();
+	coll_process_keep_library();
 	if (atexit(finalize_at_exit))
 		return coll_fail(detail, -ENOMEM, "no memory");
 	return read_size(detail);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "comm/process.h"
 #include "exchange/kvs.h"
 #include "exchange/library.h"
 #include "exchange/mpi.h"
@@ -99,6 +100,7 @@ static int open_libpmi(struct coll_detail *detail)
 	if (err)
 		return err;
 	libpmi.pid = getpid();
+	coll_process_keep_library();
 	if (atexit(finalize_at_exit))
 		return coll_fail(detail, -ENOMEM, "no memory");
 	return check("PMI_Get_rank", libpmi.get_rank(&libpmi.rank), detail) ?:

@@ -37,7 +37,8 @@ unsigned int coll_version(void);
  * Functions that return int return 0 or a negative errno unless they say otherwise.  The
  * numbers are the kernel's (see the errors section of linux/collective.h).  The library
  * starts no thread except one in which coll_init() looks up a name or calls a library of the
- * launcher.  Communicators share nothing but the table of request handles.
+ * launcher.  If the deadline passes, that thread ends when these answer, so dlclose() does not
+ * unmap the library.  Communicators share nothing but the table of request handles.
  *
  * Threads: several threads may use one communicator at once.  The kernel orders their
  * operations, and this order must be the same on every rank.  So in practice one thread
