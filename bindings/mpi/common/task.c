@@ -346,8 +346,9 @@ static int build_sides(struct cm_task *task, const struct cm_call *call, size_t 
 }
 
 /*
- * Describe the buffers of a reduce_scatter.  In place, the kernel leaves the result in the block of
- * this rank, and MPI wants it at the beginning.
+ * Describe the buffers of a reduce_scatter.  In place, the result is at the beginning of the
+ * buffer, and MPI's libraries keep the rest of it, where the kernel would store partial results.
+ * So the kernel works on a copy of the input.
  */
 static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call,
 				const struct cm_reduction *reduction)
@@ -355,15 +356,11 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 	const struct cm_group *group = task->group;
 	struct cm_buffer input = call->send, result = call->recv;
 	const bool in_place = input.addr == MPI_IN_PLACE;
-	size_t before = 0, all = 0;
+	size_t all = 0;
 	int i, err;
 
-	for (i = 0; i < group->size; i++) {
-		const size_t count = cm_buffer_count(&result, i);
-
-		before += i < group->rank ? count : 0;
-		all += count;
-	}
+	for (i = 0; i < group->size; i++)
+		all += cm_buffer_count(&result, i);
 	if (result.counts) {
 		task->counts = calloc((unsigned int)group->size, sizeof(*task->counts));
 		if (!task->counts)
@@ -384,14 +381,9 @@ static int build_reduce_scatter(struct cm_task *task, const struct cm_call *call
 	      side_build(&task->recv, &result, 1, reduction->size);
 	if (err)
 		return err;
-	if (in_place && !task->send.stage) {
-		task->recv.addr = task->send.addr +
-				  before * reduction->per_item * reduction->size;
-		task->move_from = task->recv.addr;
-	} else if (!in_place && !task->send.stage && !task->recv.stage &&
-		   overlap(&task->send, &task->recv)) {
+	if (!task->send.stage &&
+	    (in_place || (!task->recv.stage && overlap(&task->send, &task->recv))))
 		err = side_stage(&task->send);
-	}
 	set_addresses(task);
 	task->op.count = result.count * reduction->per_item;
 	return err;
@@ -605,8 +597,6 @@ int cm_task_unpack(struct cm_task *task)
 {
 	const int own = task->input == CM_INPUT_OWN ? task->group->rank : -1;
 
-	if (task->move_from)
-		memmove(task->recv.buffer.addr, task->move_from, task->recv.bytes);
 	if (task->too_long)
 		return -EMSGSIZE;
 	/* EXSCAN leaves the result of rank 0 as it is. */
@@ -617,23 +607,16 @@ int cm_task_unpack(struct cm_task *task)
 
 int cm_task_bounce(struct cm_task *task)
 {
-	/* In place, the result of a reduce_scatter is part of the input. */
-	const ptrdiff_t before = task->recv.addr - task->send.addr;
-	const bool is_part = task->move_from;
 	struct cm_side *side;
 	int err;
 
 	/* The kernel does not tell which buffer it is; it is that of the result more often. */
-	side = side_direct(&task->recv) && !is_part ? &task->recv : &task->send;
+	side = side_direct(&task->recv) ? &task->recv : &task->send;
 	if (!side_direct(side))
 		return -EFAULT;
-	err = side_bounce(side, side == &task->recv || is_part);
+	err = side_bounce(side, side == &task->recv);
 	if (err)
 		return err;
-	if (is_part) {
-		task->recv.addr = task->send.addr + before;
-		task->move_from = task->recv.addr;
-	}
 	set_addresses(task);
 	return pack_side(task, side);
 }

@@ -124,7 +124,6 @@ enum cm_input {
  * @input: blocks of @recv that are input, too
  * @dropped: memory for what is received for nothing, or NULL
  * @too_long: what this rank sends to itself is not what it receives, so that its call fails
- * @move_from: result that has to be moved to the address of @recv; NULL: none
  * @types_kept: types are kept until cm_task_end()
  * @state: see progress.h
  * @result: when complete: 0 or a negative errno
@@ -147,7 +146,6 @@ struct cm_task {
 	enum cm_input input;
 	void *dropped;
 	bool too_long;
-	const char *move_from;
 	bool types_kept;
 	atomic_int state;
 	int result;
