@@ -91,6 +91,14 @@ int access(const char *path, int mode)
 	return strcmp(path, "/dev/collective") ? euidaccess(path, mode) : 0;
 }
 
+/* Ranks may have different versions of the library. */
+unsigned int coll_version(void)
+{
+	const char *version = getenv("STANDIN_VERSION");
+
+	return version ? strtoul(version, NULL, 0) : COLL_VERSION;
+}
+
 int coll_init(struct coll_comm **comm, const struct coll_config *config)
 {
 	struct coll_comm *new = calloc(1, sizeof(*new));

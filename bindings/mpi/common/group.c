@@ -9,25 +9,15 @@
 
 #include "collective.h"
 #include "common/group.h"
-#include "common/host.h"
 #include "common/locked.h"
 #include "common/memory.h"
+#include "common/profile.h"
 #include "common/progress.h"
 #include "common/ring.h"
 #include "common/settings.h"
 #include "common/task.h"
 
 #define DEVICE	"/dev/collective"
-
-/* Values that the ranks compare before they count calls: the minimum of each. */
-enum {
-	DIGEST,		/* of the settings */
-	DIGEST_NEGATED,	/* so that the minimum shows a difference */
-	HOST,		/* digest of the host */
-	HOST_NEGATED,
-	CPUS_NEGATED,	/* of the host */
-	COMPARED_COUNT
-};
 
 /* Values on which the ranks agree when they make a group: the minimum of each. */
 enum {
@@ -181,34 +171,41 @@ static void make(struct cm_group *group, const struct cm_peers *peers)
 	group->state = CM_GROUP_UP;
 }
 
-/* Compare what decides which calls count. */
-static void compare(struct cm_group *group, const struct cm_peers *peers)
+static void say_left(int rank, const char *why)
 {
 	static atomic_bool said;
-	const long long digest = cm_settings_digest(), host = cm_host_digest(group->rank);
-	long long values[COMPARED_COUNT] = {
-		[DIGEST]		= digest,
-		[DIGEST_NEGATED]	= -digest,
-		[HOST]			= host,
-		[HOST_NEGATED]		= -host,
-		[CPUS_NEGATED]		= -sysconf(_SC_NPROCESSORS_ONLN),
-	};
 
-	group->state = CM_GROUP_COMPARING;
-	if (peers->min(peers->context, values, COMPARED_COUNT)) {
-		group->state = CM_GROUP_NEVER;
-		return;
-	}
-	group->one_host = values[HOST] == -values[HOST_NEGATED];
-	group->sharing = group->one_host ? cm_limits_sharing(group->size, -values[CPUS_NEGATED]) :
-					   0;
-	if (values[DIGEST] == -values[DIGEST_NEGATED]) {
-		group->state = CM_GROUP_COUNTING;
-		return;
-	}
-	group->state = CM_GROUP_NEVER;
 	if (!atomic_exchange(&said, true))
-		cm_say(0, "the ranks have different settings: MPI goes on without %s", DEVICE);
+		cm_say(why ? 0 : 1, "rank %d of a communicator %s: MPI goes on without %s", rank,
+		       why ?: "has told no settings (other installation, or started separately)",
+		       DEVICE);
+}
+
+/*
+ * Compare what decides which calls count.  All ranks compare the same profiles, and come to the
+ * same result.
+ */
+static void compare(struct cm_group *group, const struct cm_peers *peers)
+{
+	const struct cm_profile *own = cm_profile_own(), *profile;
+	long long cpus = own->cpus;
+	bool one_host = true;
+	int rank;
+
+	for (rank = 0; rank < group->size; rank++) {
+		profile = rank == group->rank ? own : peers->profile(peers->context, rank);
+		if (!profile || profile->digest != own->digest) {
+			group->state = CM_GROUP_NEVER;
+			say_left(rank, profile ?
+				 "has different settings, or another version" : NULL);
+			return;
+		}
+		one_host = one_host && profile->host == own->host;
+		cpus = profile->cpus > cpus ? profile->cpus : cpus;
+	}
+	group->one_host = one_host;
+	group->sharing = one_host ? cm_limits_sharing(group->size, cpus) : 0;
+	group->state = CM_GROUP_COUNTING;
 }
 
 bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,

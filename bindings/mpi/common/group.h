@@ -3,9 +3,10 @@
  * The kernel's group of a communicator.
  *
  * A group is made at a place that all ranks share: inside the blocking collective that is the N-th
- * by count.  What counts depends on settings and on the ranks' hosts, so that the ranks compare
- * these in the first one, by MPI's own path.  In the N-th one all ranks agree that each can make a
- * group; then they make it; then they agree that each has it.  If one of them cannot, the
+ * by count.  What counts depends on settings and on the ranks' hosts, which each rank knows of all
+ * others by their profiles; if one has told none, or has other settings, none of them says
+ * anything.  In the N-th one all ranks agree that each can make a group; then they make it; then
+ * they agree that each has it.  If one of them cannot, the
  * communicator never tries again.  Nothing that only one rank knows decides anything.
  *
  * MPI itself calls nonblocking collectives of a communicator out of its progress, at times that
@@ -25,13 +26,13 @@
 
 struct coll_comm;
 struct cm_call;
+struct cm_profile;
 
 #define CM_TEXT_SIZE	512
 
 /** enum cm_group_state - state of the group of a communicator; it only moves down this list */
 enum cm_group_state {
 	CM_GROUP_NEW,		/* no blocking collective yet */
-	CM_GROUP_COMPARING,	/* MPI's own path, and what it calls, compares the ranks */
 	CM_GROUP_COUNTING,	/* blocking collectives are counted */
 	CM_GROUP_MAKING,	/* MPI's own path, and what it calls, makes it */
 	CM_GROUP_UP,
@@ -43,10 +44,12 @@ enum cm_group_state {
  * @context: first argument of the functions
  * @min: set each of @count values to the minimum of all ranks; 0 or an error of MPI
  * @gather: collect @size bytes of each rank, in the order of ranks; 0 or an error of MPI
+ * @profile: profile of a rank; NULL: it has told none.  Waits for no message of MPI
  * @local: number of processes of this program on this host
  */
 struct cm_peers {
 	void *context;
+	const struct cm_profile *(*profile)(void *context, int rank);
 	int (*min)(void *context, long long *values, int count);
 	int (*gather)(void *context, const void *mine, size_t size, void *all);
 	int local;
@@ -144,7 +147,7 @@ unsigned long long cm_group_persistent(struct cm_group *group, const struct cm_c
 /** cm_group_busy - does this process use MPI's own path for the group? */
 static inline bool cm_group_busy(const struct cm_group *group)
 {
-	return group->state == CM_GROUP_COMPARING || group->state == CM_GROUP_MAKING;
+	return group->state == CM_GROUP_MAKING;
 }
 
 /** cm_group_reason - why does a call find no group? */

@@ -3,25 +3,25 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "common/digest.h"
 #include "common/host.h"
 
-long long cm_host_digest(int rank)
+long long cm_host_digest(void)
 {
 	unsigned long long digest = CM_DIGEST_INIT;
 	struct utsname names;
-	char boot[64];
+	char boot[64] = "";
 	FILE *file;
 
 	if (!uname(&names))
 		digest = cm_digest(digest, names.nodename, strlen(names.nodename));
 	file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (file && fgets(boot, sizeof(boot), file))
-		digest = cm_digest(digest, boot, strlen(boot));
-	else
-		digest = cm_digest(digest, &rank, sizeof(rank));
+	if (!file || !fgets(boot, sizeof(boot), file))
+		getentropy(boot, sizeof(boot));
 	if (file)
 		fclose(file);
+	digest = cm_digest(digest, boot, sizeof(boot));
 	return cm_digest_value(digest);
 }

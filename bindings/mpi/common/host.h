@@ -5,11 +5,10 @@
 
 /**
  * cm_host_digest - digest of this host, below 2^62
- * @rank: rank of this process
  *
  * The same for processes of one kernel that see the same name of the host, as those have among
- * which MPI uses shared memory.  If the kernel cannot be told, it differs by rank.
+ * which MPI uses shared memory.  If the kernel cannot be told, it differs by process.
  */
-long long cm_host_digest(int rank);
+long long cm_host_digest(void);
 
 #endif /* CM_HOST_H */

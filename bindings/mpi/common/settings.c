@@ -3,7 +3,9 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "collective.h"
 #include "common/digest.h"
 #include "common/settings.h"
 
@@ -20,19 +22,23 @@ struct cm_settings cm_settings = {
 };
 
 /* Changes when ranks with different versions of this would not understand each other. */
-#define VERSION	3
+#define VERSION	4
 
 long long cm_settings_digest(void)
 {
-	const int version = VERSION;
+	/* The library's own exchange differs by its version, and its header's structs do. */
+	const unsigned int versions[] = { VERSION, COLL_VERSION, coll_version() };
 	unsigned long long value = CM_DIGEST_INIT;
 
-	value = cm_digest(value, &version, sizeof(version));
+	value = cm_digest(value, versions, sizeof(versions));
+	value = cm_digest(value, &cm_settings.priority, sizeof(cm_settings.priority));
 	value = cm_digest(value, &cm_settings.calls, sizeof(cm_settings.calls));
 	value = cm_digest(value, &cm_settings.margin, sizeof(cm_settings.margin));
 	value = cm_digest(value, &cm_settings.min_bytes, sizeof(cm_settings.min_bytes));
 	value = cm_digest(value, &cm_settings.max_bytes, sizeof(cm_settings.max_bytes));
 	value = cm_digest(value, &cm_settings.reproducible, sizeof(cm_settings.reproducible));
+	value = cm_digest(value, &cm_settings.timeout_ms, sizeof(cm_settings.timeout_ms));
+	value = cm_digest(value, cm_settings.transport, strlen(cm_settings.transport));
 	return cm_digest_value(value);
 }
 

@@ -9,6 +9,8 @@
 
 /**
  * struct cm_settings - settings of all communicators
+ * @priority: among the components of Open MPI; the same, because a rank whose calls another
+ *	component gets is as one without this component
  * @calls: number of the blocking collective in which a communicator makes its group, from 1
  * @margin: number of nonblocking collectives, from then on, that are left to MPI (group.h)
  * @min_bytes: on one host, calls of fewer bytes are left to MPI; barriers, and calls of which not
@@ -27,6 +29,7 @@
  * @verbose: level of messages on stderr; may differ
  */
 struct cm_settings {
+	int priority;
 	int calls;
 	int margin;
 	struct cm_limits min_bytes;

@@ -130,10 +130,25 @@ static int local_processes(void)
 	return count;
 }
 
+static const struct cm_profile *peers_profile(void *context, int rank)
+{
+	struct communicator *communicator = context;
+	MPI_Group all, world;
+	int known;
+
+	PMPI_Comm_group(communicator->handle, &all);
+	PMPI_Comm_group(MPI_COMM_WORLD, &world);
+	PMPI_Group_translate_ranks(all, 1, &rank, world, &known);
+	PMPI_Group_free(&world);
+	PMPI_Group_free(&all);
+	return known == MPI_UNDEFINED ? NULL : profile_of(known);
+}
+
 bool communicator_blocking(struct communicator *communicator, const struct cm_call *call)
 {
 	struct cm_peers peers = {
 		.context = communicator,
+		.profile = peers_profile,
 		.min = peers_min,
 		.gather = peers_gather,
 	};
@@ -278,11 +293,18 @@ static int finalize(MPI_Comm self, int key, void *attribute, void *extra)
 	return MPI_SUCCESS;
 }
 
+static void read_environment(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, environment_read);
+}
+
 static bool begin(void)
 {
 	int provided;
 
-	environment_read();
+	read_environment();
 	if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, deleted, &keyval, NULL) ||
 	    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &self_keyval, NULL) ||
 	    PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, NULL) ||
@@ -316,27 +338,59 @@ static bool started(void)
 	return life == RUNNING;
 }
 
+/*
+ * A session that is initialized before MPI is may have exchanged the addresses already, so that a
+ * profile would be told to some ranks only.
+ */
+static pthread_mutex_t initialization = PTHREAD_MUTEX_INITIALIZER;
+static bool has_session;
+
+static void initialize_begin(void)
+{
+	library_load();
+	read_environment();
+	pthread_mutex_lock(&initialization);
+	if (!has_session)
+		profile_tell();
+}
+
+static int initialize_end(int err)
+{
+	if (err == MPI_SUCCESS) {
+		profile_learn();
+		started();
+	}
+	pthread_mutex_unlock(&initialization);
+	return err;
+}
+
 EXPORT int MPI_Init(int *argc, char ***argv)
 {
-	int err;
-
-	library_load();
-	err = PMPI_Init(argc, argv);
-	if (err == MPI_SUCCESS)
-		started();
-	return err;
+	initialize_begin();
+	return initialize_end(mpich.Init(argc, argv));
 }
 
 EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
+	initialize_begin();
+	return initialize_end(mpich.Init_thread(argc, argv, required, provided));
+}
+
+EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
 	int err;
 
 	library_load();
-	err = PMPI_Init_thread(argc, argv, required, provided);
-	if (err == MPI_SUCCESS)
-		started();
+	pthread_mutex_lock(&initialization);
+	has_session = true;
+	err = mpich.Session_init(info, errhandler, session);
+	pthread_mutex_unlock(&initialization);
 	return err;
 }
+
+REPLACE_TWICE(Init)
+REPLACE_TWICE(Init_thread)
+REPLACE_TWICE(Session_init)
 
 /*
  * Were all ranks started together?  Others, which MPI_Comm_spawn() has started or which connect,

@@ -9,6 +9,7 @@
 #include <mpi.h>
 
 #include "common/group.h"
+#include "common/profile.h"
 #include "common/task.h"
 
 /* Functions that replace those of MPICH. */
@@ -28,6 +29,7 @@ int MPI_Request_get_status_some(int count, MPI_Request requests[], int *complete
  * by that of the profiling interface.  MPICH before 4.2 does not have all.
  */
 #define REPLACED_TWICE(X)							\
+	X(Init) X(Init_thread) X(Session_init)					\
 	X(Wait) X(Waitany) X(Waitall) X(Waitsome)				\
 	X(Test) X(Testany) X(Testall) X(Testsome)				\
 	X(Request_get_status) X(Request_get_status_any) X(Request_get_status_all) \
@@ -132,6 +134,23 @@ int communicator_error(struct communicator *communicator, int code);
 
 /** poll_mpi - progress of MPICH */
 void poll_mpi(void);
+
+/**
+ * profile_tell - tell the profile of this process
+ *
+ * Precedes MPI_Init() of MPICH; the settings are read.
+ */
+void profile_tell(void);
+
+/** profile_learn - learn the profiles of all processes; follows MPI_Init() of MPICH */
+void profile_learn(void);
+
+/**
+ * profile_of - profile of a rank of MPI_COMM_WORLD
+ *
+ * Return: NULL: it has told none, so that it need not have this library.
+ */
+const struct cm_profile *profile_of(int rank);
 
 /** environment_read - read the settings */
 void environment_read(void);

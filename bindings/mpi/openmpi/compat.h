@@ -11,17 +11,25 @@
 #include "ompi/datatype/ompi_datatype.h"
 #include "ompi/mca/coll/base/coll_base_util.h"
 #include "ompi/mca/coll/coll.h"
+#include "ompi/group/group.h"
 #include "ompi/op/op.h"
+#include "ompi/proc/proc.h"
 #include "ompi/runtime/mpiruntime.h"
 #include "opal/datatype/opal_convertor.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/runtime/opal_progress.h"
 
 #if OMPI_MAJOR_VERSION >= 5
+#include "opal/mca/pmix/pmix-internal.h"
+#define PMIX_SCOPE_ALL		PMIX_GLOBAL
+#define pmix_ready()		PMIx_Initialized()
 typedef mca_coll_base_component_2_4_0_t coll_component_t;
 #define COLL_COMPONENT_VERSION	MCA_COLL_BASE_VERSION_2_4_0
 #define COLL_REQUEST_TYPE	OMPI_REQUEST_COLL
 #else
+#include "opal/mca/pmix/pmix.h"
+#define PMIX_SCOPE_ALL		OPAL_PMIX_GLOBAL
+#define pmix_ready()		(opal_pmix.initialized && opal_pmix.initialized())
 typedef mca_coll_base_component_2_0_0_t coll_component_t;
 #define COLL_COMPONENT_VERSION	MCA_COLL_BASE_VERSION_2_0_0
 /* Errors of the other type go to MPI_COMM_WORLD, whatever the communicator. */

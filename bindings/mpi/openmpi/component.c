@@ -47,9 +47,9 @@ static void parameter(const char *name, const char *help, mca_base_var_type_t ty
 
 static int component_register(void)
 {
-	collective_priority = 80;
+	cm_settings.priority = 80;
 	parameter("priority", "Priority among components, 0 to 100",
-		  MCA_BASE_VAR_TYPE_INT, &collective_priority);
+		  MCA_BASE_VAR_TYPE_INT, &cm_settings.priority);
 	parameter("calls",
 		  "Number of the blocking collective in which a communicator gets its group",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.calls);
@@ -99,6 +99,7 @@ static int component_open(void)
 	limits("max_bytes", parameters.max_bytes, &cm_settings.max_bytes);
 	if (parameters.transport)
 		cm_settings.transport = parameters.transport;
+	collective_profile_tell();
 	return OMPI_SUCCESS;
 }
 
@@ -108,6 +109,7 @@ static int component_close(void)
 
 	collective_request_end();
 	cm_progress_end();
+	collective_profile_end();
 	if (parameters.stats) {
 		snprintf(prefix, sizeof(prefix), "collective: rank %u", OMPI_PROC_MY_NAME->vpid);
 		cm_counters_print(prefix);

@@ -7,8 +7,6 @@
 #include "common/settings.h"
 #include "module.h"
 
-int collective_priority;
-
 /* ---- the ranks, by the functions that are replaced ---- */
 
 static int peers_min(void *context, long long *values, int count)
@@ -29,10 +27,18 @@ static int peers_gather(void *context, const void *mine, size_t size, void *all)
 					       module->previous.coll_allgather_module);
 }
 
+static const struct cm_profile *peers_profile(void *context, int rank)
+{
+	struct collective_module *module = context;
+
+	return collective_profile_of(module->communicator, rank);
+}
+
 bool collective_blocking(struct collective_module *module, const struct cm_call *call)
 {
 	const struct cm_peers peers = {
 		.context = module,
+		.profile = peers_profile,
 		.min = peers_min,
 		.gather = peers_gather,
 		.local = ompi_process_info.num_local_peers + 1,
@@ -115,6 +121,6 @@ mca_coll_base_module_t *collective_query(struct ompi_communicator_t *communicato
 	module = OBJ_NEW(collective_module_t);
 	if (!module)
 		return NULL;
-	*priority = collective_priority;
+	*priority = cm_settings.priority;
 	return &module->super;
 }

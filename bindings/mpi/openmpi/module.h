@@ -6,6 +6,7 @@
 #include "compat.h"
 
 #include "common/group.h"
+#include "common/profile.h"
 #include "common/task.h"
 
 /**
@@ -32,8 +33,18 @@ OBJ_CLASS_DECLARATION(collective_module_t);
 /** mca_coll_collective_component - the component, which Open MPI finds by this name */
 extern coll_component_t mca_coll_collective_component;
 
-/** collective_priority - priority among Open MPI's components */
-extern int collective_priority;
+/** collective_profile_tell - tell the profile of this process; the settings are read */
+void collective_profile_tell(void);
+
+/**
+ * collective_profile_of - profile of a rank of a communicator
+ *
+ * Return: NULL: it has told none, so that it need not have this component.
+ */
+const struct cm_profile *collective_profile_of(struct ompi_communicator_t *communicator, int rank);
+
+/** collective_profile_end - forget all profiles */
+void collective_profile_end(void);
 
 /** collective_set_functions - set the functions of a module */
 void collective_set_functions(struct collective_module *module);
