@@ -39,17 +39,20 @@ int free_port(void)
 }
 
 static int lib_rank_main(struct lib_rank *me, const struct coll_config *base,
-			 const char *rendezvous,
-			 lib_rank_fn fn)
+			 const char *rendezvous, bool apart, lib_rank_fn fn)
 {
 	struct coll_config config = base ? *base : (struct coll_config) { 0 };
-	char detail[COLL_DETAIL_SIZE];
+	char detail[COLL_DETAIL_SIZE], addr[32];
 	int err;
 
 	config.size = sizeof(config);
 	config.rank = me->rank;
 	config.nranks = me->nranks;
 	config.rendezvous = rendezvous;
+	if (apart) {
+		snprintf(addr, sizeof(addr), "127.0.0.%d", me->rank + 1);
+		config.local_addr = addr;
+	}
 	config.detail = detail;
 	config.detail_size = sizeof(detail);
 	err = coll_init(&me->comm, &config);
@@ -70,7 +73,7 @@ static int lib_rank_main(struct lib_rank *me, const struct coll_config *base,
 	return err;
 }
 
-int lib_group_run(int nranks, const struct coll_config *config, lib_rank_fn fn, void *arg)
+static int run(int nranks, const struct coll_config *config, bool apart, lib_rank_fn fn, void *arg)
 {
 	struct group_shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 					   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -92,7 +95,7 @@ int lib_group_run(int nranks, const struct coll_config *config, lib_rank_fn fn, 
 		pid[i] = fork();
 		if (!pid[i]) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			_exit(lib_rank_main(&me, config, rendezvous, fn));
+			_exit(lib_rank_main(&me, config, rendezvous, apart, fn));
 		}
 	}
 	for (i = 0; i < nranks; i++) {
@@ -102,4 +105,14 @@ int lib_group_run(int nranks, const struct coll_config *config, lib_rank_fn fn, 
 	}
 	munmap(shared, sizeof(*shared));
 	return failed;
+}
+
+int lib_group_run(int nranks, const struct coll_config *config, lib_rank_fn fn, void *arg)
+{
+	return run(nranks, config, false, fn, arg);
+}
+
+int lib_group_run_apart(int nranks, const struct coll_config *config, lib_rank_fn fn, void *arg)
+{
+	return run(nranks, config, true, fn, arg);
 }

@@ -35,6 +35,9 @@ typedef int (*lib_rank_fn)(struct lib_rank *me);
  */
 int lib_group_run(int nranks, const struct coll_config *config, lib_rank_fn fn, void *arg);
 
+/* The same, each rank at an address of its own: 127.0.0.1 plus its number. */
+int lib_group_run_apart(int nranks, const struct coll_config *config, lib_rank_fn fn, void *arg);
+
 /* Return: a free port of the loopback address, or a negative errno. The port may be taken later. */
 int free_port(void);
 
