@@ -59,7 +59,7 @@ int coll_adjoint(enum coll_collective collective, enum coll_op op,
 {
 	bool average = op == COLL_AVG;
 
-	if ((unsigned int)collective >= sizeof(table) / sizeof(*table) ||
+	if (!adjoint || (unsigned int)collective >= sizeof(table) / sizeof(*table) ||
 	    (unsigned int)op >= COLLECTIVE_REDUCTION_COUNT)
 		return -EINVAL;
 	*adjoint = (struct coll_adjoint){

@@ -48,7 +48,6 @@ int coll_iallgather(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, send, recv, count, type));
 }
@@ -69,7 +68,6 @@ int coll_allgather_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, send, recv, count, type));
 }

@@ -28,7 +28,6 @@ int coll_iallreduce(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, send, recv, count, type, op));
 }
@@ -49,7 +48,6 @@ int coll_allreduce_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, send, recv, count, type, op));
 }

@@ -41,7 +41,6 @@ int coll_ialltoall(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, send, recv, count, type));
 }
@@ -62,7 +61,6 @@ int coll_alltoall_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, send, recv, count, type));
 }

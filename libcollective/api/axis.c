@@ -103,7 +103,6 @@ int coll_iallgather_axis(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, COLLECTIVE_ALLGATHER, send,
 					  recv, shape, ndims, axis, type));
@@ -128,7 +127,6 @@ int coll_ireduce_scatter_axis(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, COLLECTIVE_REDUCE_SCATTER,
 					  send, recv, shape, ndims, axis, type) ?:
@@ -152,7 +150,6 @@ int coll_ialltoall_axis(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_alltoall(&operation, comm, send, recv, shape,
 						   ndims, split, concat, type));

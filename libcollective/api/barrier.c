@@ -22,7 +22,6 @@ int coll_ibarrier(struct coll_comm *comm, struct coll_request **request)
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm));
 }
@@ -39,7 +38,6 @@ int coll_barrier_init(struct coll_comm *comm, struct coll_request **request)
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm));
 }

@@ -43,7 +43,6 @@ int coll_ibroadcast(struct coll_comm *comm, void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, buffer, count, type, root));
 }
@@ -64,7 +63,6 @@ int coll_broadcast_init(struct coll_comm *comm, void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, buffer, count, type, root));
 }

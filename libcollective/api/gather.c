@@ -58,7 +58,6 @@ int coll_igather(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, COLLECTIVE_GATHER, send, recv,
 					  count, type, root));
@@ -81,7 +80,6 @@ int coll_gather_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, COLLECTIVE_GATHER, send, recv,
 					 count, type, root));
@@ -103,7 +101,6 @@ int coll_iscatter(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, COLLECTIVE_SCATTER, recv,
 					  send, count, type, root));
@@ -126,7 +123,6 @@ int coll_scatter_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, COLLECTIVE_SCATTER, recv, send,
 					 count, type, root));

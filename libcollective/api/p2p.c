@@ -49,7 +49,6 @@ int coll_isend(struct coll_comm *comm, const void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_send(&operation, buffer, count, type, to, tag));
 }
@@ -70,7 +69,6 @@ int coll_send_init(struct coll_comm *comm, const void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build_send(&operation, buffer, count, type, to, tag));
 }
@@ -89,7 +87,6 @@ int coll_irecv(struct coll_comm *comm, void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_recv(&operation, buffer, count, type, from,
 					       tag));
@@ -112,7 +109,6 @@ int coll_recv_init(struct coll_comm *comm, void *buffer, size_t count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build_recv(&operation, buffer, count, type, from,
 					      tag));

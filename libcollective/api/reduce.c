@@ -48,7 +48,6 @@ int coll_ireduce(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, send, recv, count, type, op,
 					  root));
@@ -71,7 +70,6 @@ int coll_reduce_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, send, recv, count, type, op,
 					 root));

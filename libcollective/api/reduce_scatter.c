@@ -50,7 +50,6 @@ int coll_ireduce_scatter(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, send, recv, count, type, op));
 }
@@ -71,7 +70,6 @@ int coll_reduce_scatter_init(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, send, recv, count, type, op));
 }

@@ -26,7 +26,6 @@ int coll_iscan(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, COLLECTIVE_SCAN, send, recv,
 					  count, type, op));
@@ -49,7 +48,6 @@ int coll_scan_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, COLLECTIVE_SCAN, send, recv,
 					 count, type, op));
@@ -71,7 +69,6 @@ int coll_iexscan(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build(&operation, comm, COLLECTIVE_EXSCAN, send, recv,
 					  count, type, op));
@@ -94,7 +91,6 @@ int coll_exscan_init(struct coll_comm *comm, const void *send, void *recv,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_init(comm, &operation, request,
 				   build(&operation, comm, COLLECTIVE_EXSCAN, send, recv,
 					 count, type, op));

@@ -1,45 +1,62 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Operations that the caller describes by the kernel's struct. */
+#include <errno.h>
+#include <stddef.h>
+
 #include "collective_uring.h"
 #include "comm/operation.h"
 
+static int build(struct coll_operation *operation, const struct collective_op *op)
+{
+	*operation = (struct coll_operation){ 0 };
+	if (!op)
+		return coll_operation_arg_error(operation, -EINVAL, "there is no description");
+	operation->op = *op;
+	return 0;
+}
+
 int coll_submit(struct coll_comm *comm, const struct collective_op *op)
 {
-	struct coll_operation operation = { .op = *op };
+	struct coll_operation operation;
 
-	return coll_operation_run(comm, &operation, 0);
+	return coll_operation_run(comm, &operation, build(&operation, op));
 }
 
 int coll_submit_wait(struct coll_comm *comm, const struct collective_op *op, int timeout_ms,
 		     struct coll_request **request)
 {
-	struct coll_operation operation = { .op = *op };
+	struct coll_operation operation;
+	int err;
 
+	if (!comm || !request)
+		return -EINVAL;
+	*request = NULL;
+	err = build(&operation, op);
+	if (err)
+		return coll_operation_run(comm, &operation, err);
 	return coll_operation_run_for(comm, &operation, timeout_ms, request);
 }
 
 int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 		 struct coll_request **request)
 {
-	struct coll_operation operation = { .op = *op };
+	struct coll_operation operation;
 
-	*request = NULL;
-	return coll_operation_start(comm, &operation, request, 0);
+	return coll_operation_start(comm, &operation, request, build(&operation, op));
 }
 
 int coll_prep_submit(struct io_uring_sqe *sqe, struct coll_comm *comm,
 		     const struct collective_op *op)
 {
-	struct coll_operation operation = { .op = *op };
+	struct coll_operation operation;
 
-	return coll_operation_prep(comm, &operation, sqe, 0);
+	return coll_operation_prep(comm, &operation, sqe, build(&operation, op));
 }
 
 int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
 		     struct coll_request **request)
 {
-	struct coll_operation operation = { .op = *op };
+	struct coll_operation operation;
 
-	*request = NULL;
-	return coll_operation_init(comm, &operation, request, 0);
+	return coll_operation_init(comm, &operation, request, build(&operation, op));
 }

@@ -21,8 +21,8 @@ static void sqe_fill(struct io_uring_sqe *sqe, const struct coll_comm *comm,
 	memcpy(sqe->cmd, arg, size);
 }
 
-int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation,
-			struct io_uring_sqe *sqe, int err)
+int (coll_operation_prep)(struct coll_comm *comm, struct coll_operation *operation,
+			  struct io_uring_sqe *sqe, int err)
 {
 	_Static_assert(offsetof(struct io_uring_sqe, cmd) + sizeof(operation->op) <= SQE_SIZE,
 		       "the operation fits an SQE");
@@ -48,6 +48,8 @@ void coll_prep_fixed(struct io_uring_sqe *sqe, unsigned int index)
 {
 	struct collective_op op;
 
+	if (!sqe)
+		return;
 	sqe->uring_cmd_flags |= IORING_URING_CMD_FIXED;
 	sqe->buf_index = index;
 	memcpy(&op, sqe->cmd, sizeof(op));
@@ -60,6 +62,8 @@ void coll_prep_key(struct io_uring_sqe *sqe, unsigned long long key)
 {
 	struct collective_op op;
 
+	if (!sqe)
+		return;
 	memcpy(&op, sqe->cmd, sizeof(op));
 	op.flags |= COLLECTIVE_F_KEYED;
 	op.key = key;
@@ -75,5 +79,6 @@ void coll_prep_cancel(struct io_uring_sqe *sqe, struct coll_comm *comm,
 		.request = user_data,
 	};
 
-	sqe_fill(sqe, comm, COLLECTIVE_IOC_CANCEL, &cancel, sizeof(cancel));
+	if (sqe && comm)
+		sqe_fill(sqe, comm, COLLECTIVE_IOC_CANCEL, &cancel, sizeof(cancel));
 }

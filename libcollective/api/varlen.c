@@ -23,7 +23,8 @@ static int build_recv(struct coll_operation *operation, void *buffer, size_t *co
 		      enum coll_type type, int from, long long tag)
 {
 	init_op(operation, COLLECTIVE_RECV, from, NULL, buffer, count);
-	return coll_operation_tag(operation, tag) ?:
+	return coll_operation_counts(operation, count) ?:
+	       coll_operation_tag(operation, tag) ?:
 	       coll_operation_elements(operation, *count, type, &operation->recv_size);
 }
 
@@ -31,7 +32,8 @@ static int build_broadcast(struct coll_operation *operation, struct coll_comm *c
 			   void *buffer, size_t *count, enum coll_type type, int root)
 {
 	init_op(operation, COLLECTIVE_BROADCAST, root, buffer, buffer, count);
-	return coll_operation_elements(operation, *count, type,
+	return coll_operation_counts(operation, count) ?:
+	       coll_operation_elements(operation, *count, type,
 				       comm->rank == root ? &operation->send_size :
 							    &operation->recv_size);
 }
@@ -46,8 +48,10 @@ static int build_scatter(struct coll_operation *operation, struct coll_comm *com
 	int err;
 
 	init_op(operation, COLLECTIVE_SCATTER, root, own ? send : NULL, recv, count);
-	err = own ? coll_operation_counts(operation, send_counts) :
-		    coll_operation_not_in_place(operation, recv);
+	err = coll_operation_counts(operation, count);
+	if (!err)
+		err = own ? coll_operation_counts(operation, send_counts) :
+			    coll_operation_not_in_place(operation, recv);
 	if (err)
 		return err;
 	op->flags |= COLLECTIVE_F_VECTOR;
@@ -81,7 +85,6 @@ int coll_irecv_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_recv(&operation, buffer, count, type, from,
 					       tag));
@@ -102,7 +105,6 @@ int coll_ibroadcast_varlen(struct coll_comm *comm, void *buffer, size_t *count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_broadcast(&operation, comm, buffer, count, type,
 						    root));
@@ -126,7 +128,6 @@ int coll_iscatter_varlen(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_scatter(&operation, comm, send, send_counts,
 						  send_displs, recv, count, type, root));

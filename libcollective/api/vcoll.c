@@ -204,7 +204,6 @@ int coll_iallgatherv(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_gather(&operation, comm, COLLECTIVE_ALLGATHER,
 						 send, send_count, recv, recv_counts,
@@ -230,7 +229,6 @@ int coll_igatherv(struct coll_comm *comm, const void *send, size_t send_count,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_gather(&operation, comm, COLLECTIVE_GATHER,
 						 send, send_count, recv, recv_counts,
@@ -256,7 +254,6 @@ int coll_iscatterv(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_scatter(&operation, comm, send, send_counts,
 						  send_displs, recv, recv_count, type,
@@ -284,7 +281,6 @@ int coll_ialltoallv(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_alltoall(&operation, comm, send, send_counts,
 						   send_displs, recv, recv_counts,
@@ -311,7 +307,6 @@ int coll_ireduce_scatterv(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    build_reduce_scatter(&operation, comm, send,
 							 send_displs, recv, recv_counts,

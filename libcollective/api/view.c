@@ -130,7 +130,6 @@ int coll_iallgather_view(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    coll_view_build(&operation, comm,
 						    COLLECTIVE_ALLGATHER, send, send_view,
@@ -160,7 +159,6 @@ int coll_ireduce_scatter_view(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    coll_view_build(&operation, comm,
 						    COLLECTIVE_REDUCE_SCATTER, send,
@@ -189,7 +187,6 @@ int coll_ialltoall_view(struct coll_comm *comm, const void *send,
 {
 	struct coll_operation operation;
 
-	*request = NULL;
 	return coll_operation_start(comm, &operation, request,
 				    coll_view_build(&operation, comm, COLLECTIVE_ALLTOALL,
 						    send, send_view, recv, recv_view,

@@ -156,17 +156,17 @@ void coll_comm_set_failure(struct coll_comm *comm, const char *text)
 
 int coll_rank(const struct coll_comm *comm)
 {
-	return comm->rank;
+	return comm ? comm->rank : -EINVAL;
 }
 
 int coll_size(const struct coll_comm *comm)
 {
-	return comm->nranks;
+	return comm ? comm->nranks : -EINVAL;
 }
 
 const char *coll_name(const struct coll_comm *comm)
 {
-	return comm->settings.name;
+	return comm ? comm->settings.name : NULL;
 }
 
 int coll_comm_failed(struct coll_comm *comm)
@@ -174,6 +174,8 @@ int coll_comm_failed(struct coll_comm *comm)
 	struct collective_status status;
 	int err;
 
+	if (!comm)
+		return -EINVAL;
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	err = coll_device_status(comm->fd, &status);

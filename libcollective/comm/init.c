@@ -196,6 +196,10 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 	struct coll_detail mine = { text, sizeof(text) };
 	int err;
 
+	if (!comm) {
+		coll_cancellation_restore(state);
+		return coll_fail(&detail, -EINVAL, "there is no place for the communicator");
+	}
 	*comm = NULL;
 	err = init_comm(comm, config, &mine);
 	coll_cancellation_restore(state);

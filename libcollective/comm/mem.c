@@ -116,7 +116,7 @@ int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size)
 {
 	__u32 buffer;
 
-	if (coll_comm_lock(comm))
+	if (!comm || coll_comm_lock(comm))
 		return 0;
 	buffer = coll_mem_buffer(comm, addr, size, false);
 	coll_comm_unlock(comm);
@@ -253,7 +253,7 @@ void *coll_mem_alloc(struct coll_comm *comm, size_t size)
 {
 	struct coll_region region = { .size = size };
 	const int state = coll_cancellation_off();
-	const int err = region_new(comm, &region);
+	const int err = comm ? region_new(comm, &region) : -EINVAL;
 
 	coll_cancellation_restore(state);
 	if (!err)
@@ -273,7 +273,7 @@ void coll_mem_free(struct coll_comm *comm, void *addr)
 {
 	struct coll_region region;
 
-	int err = addr ? region_remove(comm, addr, true, &region) : -ENOENT;
+	int err = comm && addr ? region_remove(comm, addr, true, &region) : -ENOENT;
 
 	if (err != -ENOENT && err != -EPERM)
 		unmap(comm, &region);
@@ -289,6 +289,8 @@ int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 	};
 	int err;
 
+	if (!comm)
+		return -EINVAL;
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	if (flags & ~COLL_REGISTER_READ_ONLY)
@@ -307,8 +309,11 @@ int coll_register(struct coll_comm *comm, const void *addr, size_t size,
 int coll_unregister(struct coll_comm *comm, const void *addr)
 {
 	struct coll_region region;
-	int err = region_remove(comm, addr, false, &region);
+	int err;
 
+	if (!comm)
+		return -EINVAL;
+	err = region_remove(comm, addr, false, &region);
 	return coll_unregister_failed(comm, addr, err);
 }
 

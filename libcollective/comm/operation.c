@@ -234,7 +234,7 @@ int coll_operation_end(const struct coll_operation *operation, int err, __u64 re
 	return err;
 }
 
-int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err)
+int (coll_operation_run)(struct coll_comm *comm, struct coll_operation *operation, int err)
 {
 	__u64 number, received;
 

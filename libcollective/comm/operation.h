@@ -2,12 +2,14 @@
 /*
  * A collective is a function that fills in a struct coll_operation, and one function for each
  * form of the call: coll_operation_run() waits for completion, coll_operation_run_for() for a
- * time, coll_operation_start() does not,
- * coll_operation_init() prepares a persistent operation for coll_start(), and
- * coll_operation_prep() fills in an SQE.
+ * time, coll_operation_start() does not, coll_operation_init() prepares a persistent operation for
+ * coll_start(), and coll_operation_prep() fills in an SQE.
  */
 #ifndef COLL_OPERATION_H
 #define COLL_OPERATION_H
+
+#include <errno.h>
+#include <stddef.h>
 
 #include "comm/comm.h"
 
@@ -204,7 +206,7 @@ int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operat
  * coll_operation_start - submit an operation and return
  * @comm: communicator
  * @operation: the operation
- * @request: set to the handle on success
+ * @request: set to the handle on success, else to NULL
  * @err: result of filling it in; unless it is 0, nothing is submitted
  *
  * Return: 0 or a negative errno.
@@ -235,5 +237,20 @@ int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation
  */
 int coll_operation_prep(struct coll_comm *comm, struct coll_operation *operation,
 			struct io_uring_sqe *sqe, int err);
+
+/*
+ * The functions of api/ build their operation where they pass @err.  It is evaluated after these
+ * checks, so that no function looks at a communicator that is NULL.
+ */
+#define coll_operation_run(comm, operation, err) \
+	(!(comm) ? -EINVAL : (coll_operation_run)(comm, operation, err))
+#define coll_operation_start(comm, operation, request, err) \
+	(!(comm) || !(request) ? -EINVAL : \
+	 (*(request) = NULL, (coll_operation_start)(comm, operation, request, err)))
+#define coll_operation_init(comm, operation, request, err) \
+	(!(comm) || !(request) ? -EINVAL : \
+	 (*(request) = NULL, (coll_operation_init)(comm, operation, request, err)))
+#define coll_operation_prep(comm, operation, sqe, err) \
+	(!(comm) || !(sqe) ? -EINVAL : (coll_operation_prep)(comm, operation, sqe, err))
 
 #endif /* COLL_OPERATION_H */

@@ -121,8 +121,8 @@ int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operat
 	return coll_operation_failed(comm, operation, err);
 }
 
-int coll_operation_start(struct coll_comm *comm, struct coll_operation *operation,
-			 struct coll_request **request, int err)
+int (coll_operation_start)(struct coll_comm *comm, struct coll_operation *operation,
+			   struct coll_request **request, int err)
 {
 	struct coll_request *started;
 
@@ -186,8 +186,8 @@ static void request_unregister(struct request *request)
 			coll_device_unregister(request->comm->fd, request->buffer[i]);
 }
 
-int coll_operation_init(struct coll_comm *comm, struct coll_operation *operation,
-			struct coll_request **request, int err)
+int (coll_operation_init)(struct coll_comm *comm, struct coll_operation *operation,
+			  struct coll_request **request, int err)
 {
 	struct request *new = NULL;
 
@@ -246,10 +246,14 @@ int coll_start(struct coll_request *handle)
 
 int coll_cancel(struct coll_request *handle)
 {
-	struct request *request = coll_handle_get(handle);
-	__u64 number = request ? request->number : 0;
+	struct request *request;
 	int err = -ENOENT;
+	__u64 number;
 
+	if (!handle)
+		return -EINVAL;
+	request = coll_handle_get(handle);
+	number = request ? request->number : 0;
 	if (number)
 		err = coll_comm_is_foreign(request->comm) ? -EPERM :
 		      coll_device_cancel(request->comm->fd, number);
@@ -324,6 +328,8 @@ int coll_test(struct coll_request *request, int *done)
 {
 	int index, err;
 
+	if (!done)
+		return -EINVAL;
 	err = coll_wait_any(&request, 1, &index, 0);
 	/* Complete, or there is no operation to wait for. */
 	*done = !index || !err || err == -ENOENT;
@@ -352,6 +358,8 @@ int coll_wait_all(struct coll_request **requests, int count)
 {
 	int i, index, err, first = 0;
 
+	if (!requests && count)
+		return -EINVAL;
 	for (i = 0; i < count; i++) {
 		const struct coll_request *handle = requests[i];
 
@@ -474,8 +482,10 @@ int coll_wait_any(struct coll_request **requests, int count, int *index,
 	void *allocated = NULL;
 	int err;
 
+	if (!index)
+		return -EINVAL;
 	*index = -1;
-	if (count < 0)
+	if (count < 0 || (!requests && count))
 		return -EINVAL;
 	if (count > ON_STACK) {
 		allocated = calloc(count, sizeof(*held) + sizeof(*numbers));

@@ -343,6 +343,8 @@ int coll_split(struct coll_comm *comm, int color, int key,
 	};
 	int state, err;
 
+	if (!comm || !newcomm)
+		return -EINVAL;
 	*newcomm = NULL;
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;

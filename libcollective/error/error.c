@@ -296,6 +296,8 @@ const char *coll_error_detail(struct coll_comm *comm)
 {
 	int state;
 
+	if (!comm)
+		return "";
 	if (coll_comm_is_foreign(comm))
 		return FOREIGN;
 	state = coll_cancellation_off();
@@ -308,7 +310,7 @@ int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size)
 {
 	int state;
 
-	if (!detail || !size)
+	if (!comm || !detail || !size)
 		return -EINVAL;
 	if (coll_comm_is_foreign(comm)) {
 		snprintf(detail, size, "%s", FOREIGN);

@@ -16,6 +16,17 @@
 
 #include <stddef.h>
 
+/* Compilers with GNU extensions (gcc, clang) also take these headers as older C and C++. */
+#ifndef __GNUC__
+#ifdef __cplusplus
+#if __cplusplus < 201103L
+#error "collective.h needs C++11, or the GNU extensions"
+#endif
+#elif !defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L
+#error "collective.h needs C99, or the GNU extensions"
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -34,11 +45,13 @@ extern "C" {
 unsigned int coll_version(void);
 
 /*
- * Functions that return int return 0 or a negative errno unless they say otherwise.  The
- * numbers are the kernel's (see the errors section of linux/collective.h).  The library
- * starts no thread except one in which coll_init() looks up a name or calls a library of the
- * launcher.  If the deadline passes, that thread ends when these answer, so dlclose() does not
- * unmap the library.  Communicators share nothing but the table of request handles.
+ * Functions that return int return 0 or a negative errno unless they say otherwise.  A
+ * communicator, or a place for a result, that is NULL is EINVAL unless a function says
+ * otherwise; what returns no int then returns NULL or 0, or does nothing.  The numbers are the
+ * kernel's (see the errors section of linux/collective.h).  The library starts no thread except
+ * one in which coll_init() looks up a name or calls a library of the launcher.  If the deadline
+ * passes, that thread ends when these answer, so dlclose() does not unmap the library.
+ * Communicators share nothing but the table of request handles.
  *
  * Threads: several threads may use one communicator at once.  The kernel orders their
  * operations, and this order must be the same on every rank.  So in practice one thread

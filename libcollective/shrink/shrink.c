@@ -282,6 +282,8 @@ int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_co
 {
 	int state, err;
 
+	if (!comm || !left)
+		return -EINVAL;
 	*left = NULL;
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;
