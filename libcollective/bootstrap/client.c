@@ -283,6 +283,7 @@ static int send_hello(struct client *client, struct bootstrap_wait *wait, uint64
 		.returns = client->has_waited,
 		.id = client->id,
 		.before = before > 0 ? before : 0,
+		.restart = settings->restart,
 	};
 	uint8_t message[BOOTSTRAP_MESSAGE_MAX], hello_sent[BOOTSTRAP_MESSAGE_MAX];
 	char why[BOOTSTRAP_FAIL_MAX] = "";

@@ -74,7 +74,7 @@ size_t bootstrap_write_hello(uint8_t *to, const struct bootstrap_hello *hello)
 	put32(body + 108, hello->returns);
 	put64(body + 112, hello->id);
 	put32(body + 120, hello->before);
-	put32(body + 124, 0);
+	put32(body + 124, hello->restart);
 	memset(body + 128, 0, COLL_KEY_SIZE);
 	memcpy(body + 128, hello->key, strlen(hello->key));
 	return bootstrap_write_head(to, BOOTSTRAP_HELLO, BOOTSTRAP_HELLO_SIZE);
@@ -167,6 +167,7 @@ int bootstrap_read_hello(const uint8_t *from, size_t length,
 	hello->returns = get32(from + 108);
 	hello->id = get64(from + 112);
 	hello->before = get32(from + 120);
+	hello->restart = get32(from + 124);
 	if (get32(from + 108) > 1 || hello->nranks > COLLECTIVE_RANKS_MAX ||
 	    (hello->rank >= hello->nranks && hello->rank != BOOTSTRAP_RANK_ANY) ||
 	    hello->lanes > COLLECTIVE_LANES_MAX || get_key(from + 128, hello->key))

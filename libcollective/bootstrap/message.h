@@ -22,7 +22,7 @@
  *		16 name, NUL-padded, 40 bytes  56 nonce, 32 bytes, zero: no secret
  *		88 job u64, 0: unknown  96 process u64  104 attempt u32
  *		108 1: returns after WAIT from the group in 112, else 0  112 id u64
- *		120 rank that the key had before u32, 0: none  124 0 u32
+ *		120 rank that the key had before u32, 0: none  124 restart u32
  *		128 key, NUL-padded, 64 bytes
  *	CHALLENGE 0 nonce, 32 bytes  32 proof of rank 0, 32 bytes
  *	PROOF	 0 proof, 32 bytes
@@ -77,6 +77,7 @@ enum bootstrap_kind {
  * @returns: true if the group @id told the client to WAIT, and it connects again
  * @id: id of that group
  * @before: rank that @key had before; 0: none
+ * @restart: number of times that the launcher has started this rank again
  * @key: name of the process, with BOOTSTRAP_RANK_ANY; empty: none
  */
 struct bootstrap_hello {
@@ -92,6 +93,7 @@ struct bootstrap_hello {
 	bool returns;
 	uint64_t id;
 	uint32_t before;
+	uint32_t restart;
 	char key[COLL_KEY_SIZE];
 };
 

@@ -55,6 +55,7 @@ struct bootstrap_conn {
  * @went_away: true if a process that was this rank went away
  * @process: random number of the process
  * @attempt: attempt number of its latest connection
+ * @restart: number of times that the launcher has started this rank again
  * @lanes: number of lanes that it asks for; 0: any
  * @conn: its connection; NULL: the rank is paused and has to connect again
  * @state_at: time of its arrival or WELCOME; while paused, deadline of its return
@@ -69,6 +70,7 @@ struct bootstrap_rank {
 	bool went_away;
 	uint64_t process;
 	uint32_t attempt;
+	uint32_t restart;
 	uint32_t lanes;
 	struct bootstrap_conn *conn;
 	uint64_t state_at;

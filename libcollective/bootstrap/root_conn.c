@@ -18,6 +18,8 @@
  */
 #define STALE_MS	3000
 
+static const char older[] = "this process is of an earlier attempt: the launcher started the rank again";
+
 #define PAUSE_MS	200	/* plus PAUSE_EACH_MS for each paused rank */
 #define PAUSE_EACH_MS	2
 
@@ -56,6 +58,19 @@ static void mark_last_done(struct bootstrap_root *root, struct bootstrap_rank *a
 		return;
 	at->last_done = true;
 	root->last_pending--;
+}
+
+/* The process of the rank is of an earlier attempt: it is told, and gives way. */
+static void drop_older(struct bootstrap_root *root, struct bootstrap_rank *at)
+{
+	if (at->conn)
+		reject(root, at->conn, -EBUSY, older);
+	else
+		root->paused--;
+	root->missing += at->state == RANK_JOINED;
+	at->conn = NULL;
+	at->state = RANK_MISSING;
+	root->absent++;
 }
 
 /* The rank counts as missing again; another process may take it. */
@@ -216,8 +231,8 @@ static int check_consistent(struct bootstrap_root *root, const struct bootstrap_
 
 /*
  * A process claims a rank.  If the rank is taken by another process, it may replace it only
- * after WELCOME and STALE_MS; otherwise the group fails.  @drop is set if the connection is an
- * older one of the same process.
+ * if that is of an earlier attempt, or after WELCOME and STALE_MS; otherwise the group fails.
+ * @drop is set if the connection is an older one of the same process, or of an earlier attempt.
  */
 static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *at,
 			   const struct bootstrap_hello *hello, const char *from, bool *drop)
@@ -236,6 +251,14 @@ static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *a
 		else
 			root->paused--;
 		at->conn = NULL;
+		return 0;
+	}
+	if (!root->has_ended && hello->restart > at->restart) {
+		drop_older(root, at);
+		return 0;
+	}
+	if (hello->restart < at->restart) {
+		*drop = true;
 		return 0;
 	}
 	if (at->state == RANK_WELCOMED && at->state_at + STALE_MS < coll_deadline_now()) {
@@ -308,6 +331,10 @@ static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn
 	err = replace_process(root, at, hello, from, &drop);
 	if (err && !root->has_ended)
 		return refuse(root, conn, err);
+	if (drop && at->process != hello->process) {
+		reject(root, conn, -EBUSY, older);
+		return 0;
+	}
 	if (err || drop) {
 		bootstrap_conn_close(conn);
 		return 0;
@@ -320,6 +347,7 @@ static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn
 	at->conn = conn;
 	at->process = hello->process;
 	at->attempt = hello->attempt;
+	at->restart = hello->restart;
 	at->state_at = coll_deadline_now();
 	at->from = conn->from;
 	at->lanes = hello->lanes;

@@ -61,6 +61,7 @@ enum coll_bootstrap {
  * @name: name of the group; empty: rank 0 chooses
  * @id: id of the group, which rank 0 chooses
  * @job: number of the launcher's job; 0: unknown
+ * @restart: number of times that the launcher has started this rank again; 0: none, or unknown
  * @root_host: host part of the rendezvous; empty: there is none
  * @root_port: port of the rendezvous
  * @root_source: what told the rendezvous
@@ -93,6 +94,7 @@ struct coll_settings {
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
 	uint64_t job;
+	uint32_t restart;
 	char root_host[COLL_HOSTNAME_SIZE];
 	int root_port;
 	enum coll_root_source root_source;

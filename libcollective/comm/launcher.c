@@ -30,7 +30,7 @@ static const struct launcher {
 	const char *name;
 	const char *rank;
 	const char *size;
-	const char *jobs[2];
+	const char *jobs[3];
 } launchers[] = {
 	{ COLL_LAUNCHER_NONE, "libcollective", "COLL_RANK", "COLL_SIZE", { NULL } },
 	{ COLL_LAUNCHER_TORCHRUN, "torchrun", "RANK", "WORLD_SIZE", { "TORCHELASTIC_RUN_ID" } },
@@ -39,7 +39,7 @@ static const struct launcher {
 	{ COLL_LAUNCHER_MPI, "MVAPICH2", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", { NULL } },
 	{ COLL_LAUNCHER_MPI, "PMI", "PMI_RANK", "PMI_SIZE", { "PMI_JOBID" } },
 	{ COLL_LAUNCHER_SLURM, "Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS",
-	  { "SLURM_JOB_ID", "SLURM_STEP_ID" } },
+	  { "SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT" } },
 };
 
 #define SIZE(array) (sizeof(array) / sizeof(*(array)))
@@ -168,8 +168,19 @@ static int find_launcher(const struct coll_config *config, const struct launcher
 	return 0;
 }
 
+/*
+ * Have all ranks the same number of restarts?  An agent of torchrun counts those that it asked for
+ * itself, so the numbers of two hosts may differ in one attempt.
+ */
+static bool restarts_together(const struct coll_settings *settings)
+{
+	const char *here = coll_env_text("LOCAL_WORLD_SIZE");
+
+	return !here || strtol(here, NULL, 10) == settings->nranks;
+}
+
 /* Number of the job: FNV-1a hash of its variables; 0: unknown. */
-static uint64_t job_number(const struct launcher *launcher)
+static uint64_t job_number(const struct coll_settings *settings, const struct launcher *launcher)
 {
 	uint64_t hash = 14695981039346656037ULL;
 	bool known = false;
@@ -179,13 +190,15 @@ static uint64_t job_number(const struct launcher *launcher)
 	/* Components of a heterogeneous Slurm job have different numbers. */
 	if (coll_env_raw("SLURM_HET_SIZE"))
 		return 0;
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < SIZE(launcher->jobs); i++) {
 		at = launcher->jobs[i] ? coll_env_text(launcher->jobs[i]) : NULL;
 		known |= !!at;
 		for (; at && *at; at++)
 			hash = (hash ^ (unsigned char)*at) * 1099511628211ULL;
 		hash *= 1099511628211ULL;
 	}
+	if (settings->restart && restarts_together(settings))
+		hash = (hash ^ settings->restart) * 1099511628211ULL;
 	return known ? hash | 1 : 0;
 }
 
@@ -209,14 +222,17 @@ static int read_rank(struct coll_settings *settings, const struct launcher *laun
 static int read_launcher(struct coll_settings *settings, const struct launcher *launcher,
 			 struct coll_detail *detail)
 {
-	unsigned long size = 0;
+	unsigned long size = 0, restart = 0;
 	int err = read_rank(settings, launcher, detail) ?:
 		  coll_env_number(launcher->size, INT_MAX, &size, detail);
 
 	settings->nranks = size;
 	settings->launcher = launcher->kind;
 	settings->launcher_name = launcher->name;
-	settings->job = job_number(launcher);
+	if (!err && launcher->kind == COLL_LAUNCHER_TORCHRUN)
+		err = coll_env_number("TORCHELASTIC_RESTART_COUNT", INT_MAX, &restart, detail);
+	settings->restart = restart;
+	settings->job = job_number(settings, launcher);
 	return err;
 }
 

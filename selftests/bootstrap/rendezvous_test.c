@@ -322,6 +322,32 @@ static void test_stale(void)
 		session_note(&session);
 }
 
+/* Rank 1 is left over from the attempt before; the process that has taken its place is late. */
+static void test_restart(int here)
+{
+	struct session old = { .nranks = 3, .rendezvous = "127.0.0.1", .timeout_ms = 2500 };
+	struct session session = old;
+
+	session_prepare(&session);
+	old.members[1] = (struct member){ .job = "job", .here = here };
+	session.members[0] = (struct member){ .job = "job", .here = here, .restart = 1 };
+	session.members[1] = session.members[0];
+	session.members[2] = session.members[0];
+	session.members[1].start_ms = 500;
+	session.members[2].start_ms = 900;
+	session_prepare(&old);
+	old.port = session.port;
+	session_start_rank(&old, 1);
+	usleep(100000);
+	session_start(&session);
+	if (!tap_ok(!session_wait(&session) && session_wait(&old) == 2 &&
+		    (here == 3 || ended(&old, 1, -EBUSY, 1500, "earlier attempt")),
+		    "a rank of an earlier attempt is left out where %d are on its host", here)) {
+		session_note(&session);
+		session_note(&old);
+	}
+}
+
 static void test_where(void)
 {
 	struct session session = { .nranks = 3, .secured = true };
@@ -497,6 +523,8 @@ int main(void)
 	test_impostors();
 	test_resolver();
 	test_stale();
+	test_restart(3);
+	test_restart(1);
 	test_lack();
 	test_files("127.0.0.1");
 	test_files("127.0.0.1 ::1");

@@ -87,6 +87,11 @@ static void be_rank(const struct session *session, int rank)
 		setenv("RANK", number, 1);
 		snprintf(number, sizeof(number), "%d", config.nranks);
 		setenv("WORLD_SIZE", number, 1);
+		snprintf(number, sizeof(number), "%d", member->restart);
+		setenv("TORCHELASTIC_RESTART_COUNT", number, 1);
+		snprintf(number, sizeof(number), "%d", member->here);
+		if (member->here)
+			setenv("LOCAL_WORLD_SIZE", number, 1);
 		config.nranks = 0;
 		config.rank = 0;
 	}

@@ -19,6 +19,8 @@
  * @start_ms: time at which the rank starts; ms
  * @nranks: number of ranks that it is configured with
  * @job: job identifier of its launcher
+ * @restart: number of restarts by its launcher, with @job
+ * @here: number of ranks of its host, with @job; 0: not told
  * @files: number of files that it may open in addition; 0: no limit
  * @open_error: error of opening its device
  * @secret: a secret other than the group's, of this byte
@@ -30,6 +32,8 @@ struct member {
 	unsigned int start_ms;
 	int nranks;
 	const char *job;
+	int restart;
+	int here;
 	unsigned int files;
 	int open_error;
 	unsigned char secret;
