@@ -3,6 +3,7 @@
 #include "common/call.h"
 #include "common/group.h"
 #include "common/progress.h"
+#include "common/settings.h"
 
 static struct cm_buffer buffer(const void *addr, size_t count, MPI_Datatype type)
 {
@@ -150,11 +151,28 @@ void cm_call_large(struct cm_call *call)
 	call->recv.large = true;
 }
 
-bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum cm_form form,
-		  bool up)
+/*
+ * With reproducible, a sum has the same bits in the first call and in all that follow.  So once one
+ * was left because there was no group yet, all others of its form are.  All ranks come to the same:
+ * MPI itself reduces no floating point numbers out of its progress.
+ */
+static enum cm_reason keep_bits(struct cm_group *group, const struct cm_call *call,
+				enum cm_form form, enum cm_reason reason)
+{
+	if (group->bits_left[form])
+		return CM_BITS;
+	/* Blocking calls that are too small never go to the kernel. */
+	if (reason == CM_EARLY && (form != CM_BLOCKING || cm_call_large_enough(group, call)))
+		group->bits_left[form] = true;
+	return reason;
+}
+
+bool cm_call_take(struct cm_group *group, const struct cm_call *call, enum cm_form form, bool up)
 {
 	enum cm_reason reason = up ? cm_call_reason(group, call, form) : cm_group_reason(group);
 
+	if (cm_settings.reproducible && cm_call_rounds(call))
+		reason = keep_bits(group, call, form, reason);
 	/* A call out of MPI's own path, while that makes the group, is none of the program's. */
 	if (form != CM_BLOCKING || !cm_group_busy(group))
 		cm_count(call->function, form, reason);

@@ -31,8 +31,7 @@ void cm_call_large(struct cm_call *call);
  * @form: its form
  * @up: @group can be used for it
  */
-bool cm_call_take(const struct cm_group *group, const struct cm_call *call, enum cm_form form,
-		  bool up);
+bool cm_call_take(struct cm_group *group, const struct cm_call *call, enum cm_form form, bool up);
 
 /**
  * cm_call_fail - this rank cannot do its part of a call that is taken

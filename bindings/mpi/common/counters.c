@@ -29,6 +29,7 @@ static const char * const reason_names[CM_REASON_COUNT] = {
 	[CM_LARGE]		= "large",
 	[CM_LOCKED_MEMORY]	= "locked-memory",
 	[CM_MANY]		= "many",
+	[CM_BITS]		= "bits",
 	[CM_UNSUPPORTED]	= "unsupported",
 };
 

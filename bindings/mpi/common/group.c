@@ -208,6 +208,12 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 	group->state = CM_GROUP_COUNTING;
 }
 
+/* With reproducible, the bits of a sum would change in the call that makes a group later. */
+static int calls_before(void)
+{
+	return cm_settings.reproducible ? 1 : cm_settings.calls;
+}
+
 bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
 		       const struct cm_call *call)
 {
@@ -215,7 +221,7 @@ bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
 		compare(group, peers);
 	/* A communicator whose calls are all left needs no group. */
 	if (group->state == CM_GROUP_COUNTING && cm_call_large_enough(group, call) &&
-	    ++group->calls >= cm_settings.calls)
+	    ++group->calls >= calls_before())
 		make(group, peers);
 	return group->state == CM_GROUP_UP;
 }

@@ -66,6 +66,8 @@ struct cm_peers {
  * @started: number of nonblocking collectives
  * @first: number of the first nonblocking collective that goes to the kernel
  * @persistent: number of persistent collectives that went to the kernel
+ * @bits_left: by form: a reduction of floating point numbers was left because there was no group
+ *	yet, so that all are, with the setting that keeps their bits
  * @one_host: all ranks are on one host; known from CM_GROUP_COUNTING on
  * @sharing: how many ranks share a CPU of that host: cm_limits_sharing(); likewise
  * @page: largest size of a page of a rank
@@ -91,6 +93,7 @@ struct cm_group {
 	atomic_ullong started;
 	unsigned long long first;
 	unsigned long long persistent;
+	bool bits_left[CM_FORM_COUNT];
 	bool one_host;
 	unsigned int sharing;
 	size_t page;

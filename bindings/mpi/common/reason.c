@@ -90,6 +90,15 @@ bool cm_call_reduces(const struct cm_call *call)
 	       function == CM_REDUCE_SCATTER_BLOCK;
 }
 
+bool cm_call_rounds(const struct cm_call *call)
+{
+	struct cm_reduction reduction;
+
+	return cm_call_reduces(call) &&
+	       cm_reduction_find(call->recv.type, call->op, &reduction) &&
+	       (reduction.type == COLLECTIVE_FLOAT32 || reduction.type == COLLECTIVE_FLOAT64);
+}
+
 bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);

@@ -208,6 +208,9 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 /** cm_call_reduces - does a call have an operator? */
 bool cm_call_reduces(const struct cm_call *call);
 
+/** cm_call_rounds - does a call reduce floating point numbers in the kernel, if it is taken? */
+bool cm_call_rounds(const struct cm_call *call);
+
 /**
  * cm_call_locked - number of bytes that a call may pin
  * @group: group that is up
