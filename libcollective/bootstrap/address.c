@@ -148,6 +148,17 @@ void coll_address_format(const struct sockaddr_storage *addr,
 	}
 }
 
+void coll_address_format_host(const struct sockaddr_storage *addr, char text[COLL_ADDRESS_TEXT])
+{
+	const uint8_t *bytes;
+
+	snprintf(text, COLL_ADDRESS_TEXT, "?");
+	if (!coll_address_length(addr))
+		return;
+	coll_address_bytes(addr, &bytes);
+	inet_ntop(addr->ss_family, bytes, text, COLL_ADDRESS_TEXT);
+}
+
 int coll_address_split(const char *text, char *host, size_t size)
 {
 	const char *colon = strrchr(text, ':');

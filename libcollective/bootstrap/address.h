@@ -43,6 +43,9 @@ bool coll_address_met_self(int fd);
 void coll_address_format(const struct sockaddr_storage *addr,
 			 char text[COLL_ADDRESS_TEXT]);
 
+/* The same without the port. */
+void coll_address_format_host(const struct sockaddr_storage *addr, char text[COLL_ADDRESS_TEXT]);
+
 /**
  * coll_address_split - split "host:port" or "[host]:port"
  * @text: text

@@ -22,11 +22,11 @@
  *	80 round 1: secret that rank 0 made, else 0; round 2: proof; 32 bytes
  *	112 host, 16 bytes
  *	128 addresses, 24 bytes each: an entry (message.h) with the prefix length in its byte 1
- *	320 text of the failure, up to 256 bytes, NUL-padded
+ *	512 text of the failure, up to 256 bytes, NUL-padded
  */
-#define BOOTSTRAP_CARD_VERSION		1
-#define BOOTSTRAP_CARD_SIZE		576
-#define BOOTSTRAP_CARD_ADDRS_MAX	8
+#define BOOTSTRAP_CARD_VERSION		2
+#define BOOTSTRAP_CARD_SIZE		768
+#define BOOTSTRAP_CARD_ADDRS_MAX	16
 #define BOOTSTRAP_CARD_TEXT		256
 #define BOOTSTRAP_HOST_SIZE		16
 

@@ -487,7 +487,7 @@ static int local_address(const struct client *client,
 {
 	struct sockaddr_storage far = handle_welcome->addr, here = { 0 };
 	socklen_t length = sizeof(here);
-	char text[COLL_ADDRESS_TEXT];
+	char text[COLL_ADDRESS_TEXT], reached[COLL_ADDRESS_TEXT];
 	int err;
 
 	if (client->settings->local_addr[0])
@@ -499,6 +499,12 @@ static int local_address(const struct client *client,
 	coll_address_scope(&far, &here);
 	if (coll_address_same_host(&far, &client->addr))
 		return 0;
+	/* What rank 0 was reached at is not what it calls itself. */
+	coll_address_format_host(&client->addr, reached);
+	coll_address_format_host(&far, text);
+	snprintf(client->settings->places, sizeof(client->settings->places),
+		 "rank 0 was reached at %s and gives %s as its address: address translation? (COLL_LOCAL_ADDR on rank 0)",
+		 reached, text);
 	err = coll_address_route(addr, &far);
 	if (!err)
 		return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "bootstrap/address.h"
 #include "bootstrap/place.h"
@@ -39,7 +40,28 @@ static unsigned int mask_length(const struct sockaddr *mask)
 	return length;
 }
 
-/* Can other hosts use the address?  A link-local one is different on each interface. */
+/* Add to the text about addresses, which ends with "..." if it does not fit. */
+static void note(struct coll_settings *settings, const char *before,
+		 const struct sockaddr_storage *addr, const char *after)
+{
+	const size_t at = strlen(settings->places), size = sizeof(settings->places);
+	char text[COLL_ADDRESS_TEXT];
+
+	coll_address_format_host(addr, text);
+	if (at + strlen(before) + strlen(text) + strlen(after) + sizeof("...") <= size)
+		snprintf(settings->places + at, size - at, "%s%s%s", before, text, after);
+	else if (at && settings->places[at - 1] != '.')
+		strcpy(settings->places + at, "...");
+}
+
+static bool is_host_route(const struct bootstrap_place *place)
+{
+	const uint8_t *bytes;
+
+	return place->prefix == 8 * coll_address_bytes(&place->addr, &bytes);
+}
+
+/* Read the address of an interface.  Return: false: it is none that other hosts may know. */
 static bool read_interface(const struct ifaddrs *at, struct bootstrap_place *place)
 {
 	const int family = at->ifa_addr ? at->ifa_addr->sa_family : AF_UNSPEC;
@@ -51,8 +73,7 @@ static bool read_interface(const struct ifaddrs *at, struct bootstrap_place *pla
 	       sizeof(struct sockaddr_in6));
 	coll_address_set_port(&place->addr, 0);
 	place->prefix = mask_length(at->ifa_netmask);
-	return !coll_address_is_loopback(&place->addr) &&
-	       !coll_address_is_link_local(&place->addr);
+	return !coll_address_is_loopback(&place->addr);
 }
 
 /*
@@ -71,30 +92,105 @@ static bool is_default(const struct bootstrap_place *place)
 	return !coll_address_route(&own, &far) && coll_address_same_host(&own, &place->addr);
 }
 
-/*
- * Rank of an address of the host in the order of its card: IPv4, and the default route's,
- * first.
- */
-static int place_order(const struct bootstrap_place *place)
+/* Is the interface a bridge?  Those of containers have the same addresses on many hosts. */
+static bool is_bridge(const char *interface)
 {
-	return 2 * (place->addr.ss_family != AF_INET) + !is_default(place);
+	char path[64 + IF_NAMESIZE];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/bridge", interface);
+	return !access(path, F_OK);
 }
 
-/* Insert the address where the order wants it; the last of too many is left out. */
-static void add_place(struct bootstrap_card *card, const struct bootstrap_place *place)
+/* What keeps an address from being told; NULL: nothing. */
+static const char *why_left_out(const struct ifaddrs *at, const struct bootstrap_place *place)
 {
-	const int order = place_order(place);
-	unsigned int at = card->naddrs;
+	if (coll_address_is_link_local(&place->addr))
+		return " (link-local)";
+	if (!(at->ifa_flags & IFF_RUNNING))
+		return " (no carrier)";
+	if (is_host_route(place) && !is_default(place))
+		return " (host route)";
+	return NULL;
+}
 
-	while (at && place_order(&card->addrs[at - 1]) > order)
-		at--;
-	if (at == BOOTSTRAP_CARD_ADDRS_MAX)
-		return;
-	if (card->naddrs < BOOTSTRAP_CARD_ADDRS_MAX)
-		card->naddrs++;
-	memmove(&card->addrs[at + 1], &card->addrs[at],
-		(card->naddrs - 1 - at) * sizeof(*place));
-	card->addrs[at] = *place;
+/* Places of an address in the order of a card, and one for what is told only if nothing else is. */
+#define ORDERS		8
+#define ORDER_LAST	ORDERS
+#define ORDER_NEVER	(-1)
+
+/*
+ * Rank of an address of the host in the order of its card: bridges last; then IPv4, and the
+ * default route's, first.
+ */
+static int place_order(const struct ifaddrs *at, const struct bootstrap_place *place)
+{
+	const bool first = is_default(place);
+
+	if (coll_address_is_link_local(&place->addr) || !(at->ifa_flags & IFF_RUNNING))
+		return ORDER_NEVER;
+	if (is_host_route(place) && !first)
+		return ORDER_LAST;
+	return 4 * (!first && is_bridge(at->ifa_name)) + 2 * (place->addr.ss_family != AF_INET) +
+	       !first;
+}
+
+/* Tell the addresses that have this place in the order; the last of too many are left out. */
+static void add_places(struct bootstrap_card *card, struct coll_settings *settings,
+		       const struct ifaddrs *all, int order)
+{
+	const struct ifaddrs *at;
+	struct bootstrap_place place;
+
+	for (at = all; at; at = at->ifa_next) {
+		if (!read_interface(at, &place) || place_order(at, &place) != order)
+			continue;
+		if (card->naddrs == BOOTSTRAP_CARD_ADDRS_MAX)
+			continue;
+		note(settings, card->naddrs ? ", " : "this host told ", &place.addr, "");
+		card->addrs[card->naddrs++] = place;
+	}
+}
+
+static bool is_told(const struct bootstrap_card *card, const struct bootstrap_place *place)
+{
+	unsigned int i;
+
+	for (i = 0; i < card->naddrs; i++)
+		if (coll_address_same_host(&card->addrs[i].addr, &place->addr))
+			return true;
+	return false;
+}
+
+/* Say which addresses were left out, and why. */
+static void note_left_out(const struct bootstrap_card *card, struct coll_settings *settings,
+			  const struct ifaddrs *all)
+{
+	const char *before = settings->places[0] ? "; left out " : "left out ", *why;
+	const struct ifaddrs *at;
+	struct bootstrap_place place;
+
+	for (at = all; at; at = at->ifa_next) {
+		if (!read_interface(at, &place) || is_told(card, &place) ||
+		    (place.addr.ss_family == AF_INET6 && coll_address_is_link_local(&place.addr)))
+			continue;
+		why = why_left_out(at, &place);
+		note(settings, before, &place.addr, why ?: " (too many)");
+		before = ", ";
+	}
+}
+
+/* Tell the addresses of this host: the best first, and host routes if there is nothing else. */
+static void list_all(struct bootstrap_card *card, struct coll_settings *settings,
+		     const struct ifaddrs *all)
+{
+	int order;
+
+	settings->places[0] = '\0';
+	for (order = 0; order < ORDERS; order++)
+		add_places(card, settings, all, order);
+	if (!card->naddrs)
+		add_places(card, settings, all, ORDER_LAST);
+	note_left_out(card, settings, all);
 }
 
 /* Read 16 bytes in hexadecimal digits, with dashes between some.  Return: their number. */
@@ -131,7 +227,7 @@ static void read_host(uint8_t host[BOOTSTRAP_HOST_SIZE])
 	}
 }
 
-int bootstrap_list_places(struct bootstrap_card *card, const struct coll_settings *settings,
+int bootstrap_list_places(struct bootstrap_card *card, struct coll_settings *settings,
 			  struct coll_detail *detail)
 {
 	const struct ifaddrs *at;
@@ -147,14 +243,12 @@ int bootstrap_list_places(struct bootstrap_card *card, const struct coll_setting
 	if (getifaddrs(&all))
 		return coll_fail(detail, -errno, "the interfaces of this host: %s",
 				 strerrordesc_np(errno));
-	for (at = all; at; at = at->ifa_next) {
-		if (!read_interface(at, &place))
-			continue;
-		if (!settings->local_addr[0])
-			add_place(card, &place);
-		else if (coll_address_same_host(&place.addr, &asked.addr))
+	for (at = all; at && settings->local_addr[0]; at = at->ifa_next)
+		if (read_interface(at, &place) &&
+		    coll_address_same_host(&place.addr, &asked.addr))
 			asked.prefix = place.prefix;
-	}
+	if (!settings->local_addr[0])
+		list_all(card, settings, all);
 	freeifaddrs(all);
 	if (settings->local_addr[0]) {
 		card->flags |= BOOTSTRAP_CARD_FIXED;
@@ -287,8 +381,9 @@ static int choose_by_route(struct sockaddr_storage *addr, const struct bootstrap
 		(void)poll(NULL, 0, ROUTE_PAUSE_MS);
 	}
 	return err ? coll_fail(detail, err,
-			       "rank %d has no way to rank %d's addresses (the last: %s): set COLL_LOCAL_ADDR to an address, an interface or a network that leads to all ranks",
-			       rank, far, text) : 0;
+			       "rank %d has no way to rank %d's addresses (the last: %s): set COLL_LOCAL_ADDR to an address, an interface or a network that leads to all ranks%s%s",
+			       rank, far, text, settings->places[0] ? "; " : "",
+			       settings->places) : 0;
 }
 
 int bootstrap_choose_place(struct sockaddr_storage *addr, const struct bootstrap_card *cards,

@@ -9,12 +9,13 @@
 /**
  * bootstrap_list_places - fill in the addresses and the host of a card of round 1
  * @card: @flags, @naddrs, @addrs and @host are set
- * @settings: with a local address, the card has that one only
+ * @settings: with a local address, the card has that one only; @places is set to what was told and
+ *	what was left out
  * @detail: text of a failure
  *
  * Return: 0, -EADDRNOTAVAIL or -ENOMEM.
  */
-int bootstrap_list_places(struct bootstrap_card *card, const struct coll_settings *settings,
+int bootstrap_list_places(struct bootstrap_card *card, struct coll_settings *settings,
 			  struct coll_detail *detail);
 
 /**

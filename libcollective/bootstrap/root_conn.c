@@ -18,7 +18,8 @@
  */
 #define STALE_MS	3000
 
-static const char older[] = "this process is of an earlier attempt: the launcher started the rank again";
+static const char older[] =
+	"this process is of an earlier attempt: the launcher started the rank again";
 
 #define PAUSE_MS	200	/* plus PAUSE_EACH_MS for each paused rank */
 #define PAUSE_EACH_MS	2
@@ -410,6 +411,26 @@ static int handle_unauthenticated(struct bootstrap_root *root, struct bootstrap_
 	return rank_arrived(root, conn);
 }
 
+/*
+ * The rank calls itself other than rank 0 sees it: it may have chosen another interface, or there
+ * is address translation, through which the others do not reach it.
+ */
+static void note_translation(struct bootstrap_root *root, int rank,
+			     const struct sockaddr_storage *from)
+{
+	char seen[COLL_ADDRESS_TEXT], own[COLL_ADDRESS_TEXT];
+	struct coll_settings *settings = root->settings;
+
+	if (settings->places[0] || from->ss_family != root->peers[rank].ss_family ||
+	    coll_address_same_host(from, &root->peers[rank]))
+		return;
+	coll_address_format_host(from, seen);
+	coll_address_format_host(&root->peers[rank], own);
+	snprintf(settings->places, sizeof(settings->places),
+		 "rank %d came from %s and gives %s as its address: address translation? (COLL_LOCAL_ADDR there)",
+		 rank, seen, own);
+}
+
 /* Handle the message in @conn->in. */
 static int handle_message(struct bootstrap_root *root, struct bootstrap_conn *conn, int kind,
 			  size_t length)
@@ -435,6 +456,7 @@ static int handle_message(struct bootstrap_root *root, struct bootstrap_conn *co
 		return coll_fail(&root->failure, -EPROTO, "rank %d (%s) sent a malformed address",
 				 conn->rank, from);
 	}
+	note_translation(root, conn->rank, &conn->from);
 	at->state = RANK_JOINED;
 	root->missing--;
 	return 0;

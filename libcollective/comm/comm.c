@@ -135,9 +135,9 @@ int coll_comm_connect(struct coll_comm *comm,
 	if (!coll_device_status(comm->fd, &status))
 		coll_failure_format(&status.group, why, sizeof(why));
 	return coll_fail(detail, err,
-			 "group %s: rank %d cannot connect to its peers: %s",
-			 settings->name, settings->rank, *why ? why :
-			 coll_strerror(err));
+			 "group %s: rank %d cannot connect to its peers: %s%s%s",
+			 settings->name, settings->rank, *why ? why : coll_strerror(err),
+			 settings->places[0] ? "; " : "", settings->places);
 }
 
 void coll_comm_set_failure(struct coll_comm *comm, const char *text)

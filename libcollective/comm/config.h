@@ -15,6 +15,7 @@ struct coll_secret;
 
 #define COLL_HOSTNAME_SIZE	256
 #define COLL_PORT_DEFAULT	27182
+#define COLL_PLACES_SIZE	256
 #define COLL_KEY_SIZE		64	/* of a key, with NUL */
 
 /** enum coll_launcher - what told this process its rank */
@@ -76,6 +77,7 @@ enum coll_bootstrap {
  * @heartbeat_ms: heartbeat interval in ms; 0: the kernel's default
  * @algorithm: algorithm that AUTO stands for, by enum collective_opcode
  * @deadline: end of @init_timeout_ms (comm/deadline.h)
+ * @places: text: what is known of addresses that may explain why ranks cannot connect; or empty
  * @rejoin_fd: socket of the rejoin port (bootstrap/rejoin_port.h); -1: none
  */
 struct coll_settings {
@@ -109,6 +111,7 @@ struct coll_settings {
 	unsigned int heartbeat_ms;
 	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	uint64_t deadline;
+	char places[COLL_PLACES_SIZE];
 	int rejoin_fd;
 };
 

@@ -123,6 +123,59 @@ static void play(const struct scene *scene)
 	free(cards);
 }
 
+/* The addresses of the card of a host with service addresses, containers and a controller. */
+static void test_list(void)
+{
+	static const char * const commands[] = {
+		"ip addr flush dev lo",
+		"ip link add eth9 up type veth peer name far && ip link set far up",
+		"ip link add cut up type veth peer name down",
+		"ip link add svc up type veth peer name svc2 && ip link set svc2 up",
+		"for i in $(seq 9); do ip addr add 172.$((16 + i)).0.1/16 dev svc; done",
+		"for i in $(seq 20); do ip addr add 10.250.0.$i/32 dev svc; done",
+		"ip addr add 169.254.3.1/16 dev svc",
+		"ip addr add 10.8.0.1/24 dev cut",
+		"ip addr add 10.1.0.5/24 dev eth9 && ip addr add fd99::5/64 dev eth9 nodad",
+	};
+	char text[COLL_ADDRESS_TEXT], all[400] = "", why[COLL_DETAIL_SIZE] = "";
+	struct coll_detail detail = { why, sizeof(why) };
+	struct coll_settings settings = { .nranks = RANKS };
+	struct bootstrap_card card = { .round = 1 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (system(commands[i])) {
+			tap_skip(commands[i], "the addresses of a host");
+			return;
+		}
+	if (bootstrap_list_places(&card, &settings, &detail))
+		tap_note("%s", why);
+	for (i = 0; i < card.naddrs; i++) {
+		coll_address_format_host(&card.addrs[i].addr, text);
+		sprintf(all + strlen(all), "%s ", text);
+	}
+	if (!tap_ok(card.naddrs == 11 &&
+		    !strncmp(all, "10.1.0.5 ", 9) && strstr(all, "fd99::5") &&
+		    !strstr(all, "169.254") && !strstr(all, "10.250") && !strstr(all, "10.8.0.1"),
+		    "controllers, services and interfaces without a carrier are left out"))
+		tap_note("%s", all);
+	if (!tap_ok(strstr(settings.places, "this host told 10.1.0.5, 172.17.0.1,") &&
+		    strstr(settings.places, "left out 10.8.0.1 (no carrier)") &&
+		    settings.places[strlen(settings.places) - 1] == '.',
+		    "and what was told is said"))
+		tap_note("%s", settings.places);
+	(void)!system("ip addr flush eth9; "
+		      "ip addr flush svc; ip addr add 10.250.0.1/32 dev svc; "
+		      "ip addr add 169.254.3.1/16 dev svc");
+	memset(&card, 0, sizeof(card));
+	bootstrap_list_places(&card, &settings, &detail);
+	if (!tap_ok(card.naddrs == 1 && strstr(settings.places, "told 10.250.0.1; left out ") &&
+		    strstr(settings.places, "169.254.3.1 (link-local)") &&
+		    strstr(settings.places, "10.8.0.1 (no carrier)"),
+		    "a host route counts if there is nothing else"))
+		tap_note("%s", settings.places);
+}
+
 int main(void)
 {
 	size_t i;
@@ -131,8 +184,9 @@ int main(void)
 		printf("1..0 # SKIP no network namespace\n");
 		return 4;
 	}
-	tap_plan(sizeof(scenes) / sizeof(*scenes));
+	tap_plan(sizeof(scenes) / sizeof(*scenes) + 3);
 	for (i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
 		play(&scenes[i]);
+	test_list();
 	return tap_exit();
 }

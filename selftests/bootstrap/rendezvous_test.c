@@ -348,6 +348,34 @@ static void test_restart(int here)
 	}
 }
 
+/* A rank that gives another address than it is seen from, and is not reached there. */
+static void test_translation(void)
+{
+	struct session session = { .nranks = 2, .rendezvous = "10.77.0.1", .insecure = true };
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
+	struct sockaddr_storage own = { 0 };
+	size_t size;
+	int fd;
+
+	at((struct sockaddr_in *)&own, "10.99.0.9", 4711);
+	session.timeout_ms = 2000;
+	session_prepare(&session);
+	session_start_rank(&session, 0);
+	fd = call("10.77.0.1", session.port);
+	say_hello(fd, 1, 2, 2000);
+	read_to_end(fd, message, BOOTSTRAP_HEAD_SIZE + BOOTSTRAP_WAIT_SIZE, 1000);
+	read_to_end(fd, message, BOOTSTRAP_HEAD_SIZE + BOOTSTRAP_WELCOME_SIZE, 1000);
+	size = bootstrap_write_address(message, &own);
+	if (write(fd, message, size) != (ssize_t)size)
+		perror("address");
+	session_wait(&session);
+	close(fd);
+	if (!tap_ok(ended(&session, 0, -ENETUNREACH, 2000,
+			  "rank 1 came from 10.77.0.1 and gives 10.99.0.9 as its address"),
+		    "address translation is recognized, and said"))
+		session_note(&session);
+}
+
 static void test_where(void)
 {
 	struct session session = { .nranks = 3, .secured = true };
@@ -531,6 +559,7 @@ int main(void)
 	if (session_network()) {
 		test_silent();
 		test_where();
+		test_translation();
 		test_tentative();
 	} else {
 		tap_skip("no network namespace", "where rank 0 listens");
