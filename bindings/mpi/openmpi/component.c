@@ -14,9 +14,10 @@
  * Documentation/user/mpi.rst, with a CPU for each rank, and with two and four ranks on a CPU.
  */
 #define ALONE	"none,allreduce:64K,reduce_scatter:4M,reduce_scatter_block:256K,scan:16M"
-#define TWO	"allgather@2:1M,allgatherv@2:4M,allreduce@2:4M,bcast@2:4M,exscan@2:16M"
+#define TWO	"allgatherv@2:4M,allreduce@2:4M,bcast@2:4M,exscan@2:16M"
 #define TWO_MORE "reduce@2:1M,reduce_scatter@2:256K,scan@2:4M"
-#define FOUR	"allgatherv@4:64K,allreduce@4:8K,bcast@4:1M,exscan@4:4M,gather@4:16M,reduce@4:64K"
+#define FOUR	"allgather@4:1M,allgatherv@4:64K,allreduce@4:8K,bcast@4:1M,exscan@4:4M,"	\
+		"gather@4:16M,reduce@4:64K"
 
 static const char default_min_bytes[] = ALONE "," TWO "," TWO_MORE "," FOUR;
 
