@@ -575,34 +575,37 @@ static int handle_welcome(struct client *client, int device, const uint8_t *body
 /* Handle messages of rank 0 until TABLE or a failure. */
 static int follow_root(struct client *client, int device, struct sockaddr_storage *peers)
 {
-	const size_t max = (size_t)client->settings->nranks * BOOTSTRAP_ENTRY_SIZE +
-		BOOTSTRAP_FAIL_MAX;
+	size_t max = (size_t)client->settings->nranks * BOOTSTRAP_ENTRY_SIZE +
+		     BOOTSTRAP_FAIL_MAX;
 	struct sockaddr_storage own = { 0 };
 	char why[BOOTSTRAP_FAIL_MAX];
 	struct bootstrap_wait wait;
 	bool joined = false, complete = false;
-	uint8_t *body;
+	uint8_t spare[BOOTSTRAP_FAIL_MAX], *body;
 	size_t length;
 	int kind, err = 0;
 
 	/* Large enough for any message. */
 	body = malloc(max);
-	if (!body)
-		return -ENOMEM;
+	if (!body) {
+		/* Rank 0 is told, and answers with FAIL. */
+		device = coll_fail(client->detail, -ENOMEM, "no memory");
+		max = sizeof(spare);
+	}
 	while (!err && !complete) {
-		kind = read_message(client, body, max, &length,
+		kind = read_message(client, body ?: spare, max, &length,
 				    client->settings->deadline + GRACE_MS, why);
 		if (kind < 0) {
 			err = why[0] ? coll_fail(client->detail, kind, "%s", why) : kind;
 		} else if (kind == BOOTSTRAP_WAIT &&
-			   !bootstrap_read_wait(body, length, &wait)) {
+			   !bootstrap_read_wait(body ?: spare, length, &wait)) {
 			if (wait.pause_ms)
 				err = reconnect(client, wait.pause_ms);
 		} else if (kind == BOOTSTRAP_WELCOME && !joined) {
-			err = handle_welcome(client, device, body, length, &own);
+			err = handle_welcome(client, device, body ?: spare, length, &own);
 			joined = true;
 		} else if (kind == BOOTSTRAP_TABLE && joined) {
-			err = read_table(client, body, length, &own, peers);
+			err = read_table(client, body ?: spare, length, &own, peers);
 			complete = true;
 		} else {
 			err = -EPROTO;

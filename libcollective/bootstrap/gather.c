@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
 #include <nettle/memops.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,6 +276,34 @@ static int run(struct gather *gather, int fd, struct sockaddr_storage *peers)
 	return report_address(gather, &own) ?: read_addresses(gather, &own, peers);
 }
 
+/*
+ * A rank without memory for the cards takes part all the same: the others would wait for it until
+ * the deadline.  This memory is not used, and so takes no space, unless there is no other.
+ */
+static uint8_t reserve[COLLECTIVE_RANKS_MAX * BOOTSTRAP_CARD_SIZE];
+static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Give a card with the error; all ranks fail with it, and there is no second round. */
+static int tell_no_memory(struct gather *gather)
+{
+	const struct exchange *exchange = gather->exchange;
+	uint8_t mine[BOOTSTRAP_CARD_SIZE];
+
+	gather->err = coll_fail(gather->detail, -ENOMEM, "no memory");
+	begin_card(gather, 1);
+	gather->own.err = gather->err;
+	strcpy(gather->own.text, "no memory");
+	bootstrap_write_card(mine, &gather->own);
+	/* Another thread of this process that has no memory either: one of the two is heard. */
+	if (pthread_mutex_trylock(&reserve_lock))
+		return gather->err;
+	(void)exchange->ops->gather(exchange, mine, sizeof(mine), reserve,
+				    gather->settings->deadline, gather->detail);
+	explicit_bzero(reserve, (size_t)exchange->nranks * BOOTSTRAP_CARD_SIZE);
+	pthread_mutex_unlock(&reserve_lock);
+	return gather->err;
+}
+
 int bootstrap_run_gather(int fd, struct coll_settings *settings, const struct exchange *exchange,
 			 struct sockaddr_storage *peers, struct coll_detail *detail)
 {
@@ -287,10 +316,8 @@ int bootstrap_run_gather(int fd, struct coll_settings *settings, const struct ex
 		.err = fd < 0 ? fd : 0,
 		.detail = detail,
 	};
-	int err = -ENOMEM;
+	int err = gather.bytes && gather.cards ? run(&gather, fd, peers) : tell_no_memory(&gather);
 
-	if (gather.bytes && gather.cards)
-		err = run(&gather, fd, peers);
 	if (gather.cards)
 		explicit_bzero(gather.cards, n * sizeof(*gather.cards));
 	explicit_bzero(&gather.own, sizeof(gather.own));

@@ -194,20 +194,20 @@ static int answer_error(const struct answer *answer, char *text)
 int coll_resolve(const char *host, int port, uint64_t deadline, struct addrinfo **where,
 		 char *text)
 {
-	struct lookup *lookup = lookup_new(host, port);
+	struct lookup *lookup;
 	struct answer answer;
+	char number[12];
 	int err;
 
-	*where = NULL;
+	snprintf(number, sizeof(number), "%d", port);
+	answer = look_up(host, number, AI_NUMERICHOST);
+	*where = answer.where;
+	if (!answer.result)
+		return 0;
+	lookup = lookup_new(host, port);
 	if (!lookup) {
 		snprintf(text, COLL_RESOLVE_TEXT, "no memory");
 		return -EAGAIN;
-	}
-	answer = look_up(host, lookup->port, AI_NUMERICHOST);
-	if (!answer.result) {
-		lookup_free(lookup);
-		*where = answer.where;
-		return 0;
 	}
 	err = lookup_start(lookup);
 	if (err) {

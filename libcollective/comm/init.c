@@ -102,6 +102,20 @@ static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 	return comm->fd < 0 ? comm->fd : 0;
 }
 
+/*
+ * Tell the other ranks of a failure that precedes the communicator, if they can be reached.
+ * Return: @err.
+ */
+static int report(struct coll_settings *settings, const struct exchange *exchange, int err,
+		  struct coll_detail *detail)
+{
+	coll_fail(detail, err, "%s", coll_strerror(err));
+	/* Without a device no rank gets as far as the addresses. */
+	if (exchange->ops || err == -ENOMEM)
+		(void)bootstrap_run(err, settings, exchange, NULL, detail);
+	return err;
+}
+
 /* Exchange addresses with the other ranks, JOIN and CONNECT. */
 static int connect_group(struct coll_comm *comm, const struct exchange *exchange,
 			 struct coll_detail *detail)
@@ -111,7 +125,7 @@ static int connect_group(struct coll_comm *comm, const struct exchange *exchange
 
 	peers = calloc(comm->nranks, sizeof(*peers));
 	if (!peers)
-		return coll_fail(detail, -ENOMEM, "no memory");
+		return report(&comm->settings, exchange, -ENOMEM, detail);
 	err = open_device(comm, detail);
 	err = bootstrap_run(err ? err : comm->fd, &comm->settings, exchange, peers, detail);
 	if (err)
@@ -120,25 +134,6 @@ static int connect_group(struct coll_comm *comm, const struct exchange *exchange
 	comm->addr = peers[comm->rank];
 	err = coll_comm_connect(comm, peers, detail);
 free:
-	free(peers);
-	return err;
-}
-
-/*
- * Tell the other ranks of a failure that precedes the communicator, if they wait in an exchange.
- * Return: @err.
- */
-static int report(struct coll_settings *settings, const struct exchange *exchange, int err,
-		  struct coll_detail *detail)
-{
-	struct sockaddr_storage *peers;
-
-	coll_fail(detail, err, "%s", coll_strerror(err));
-	if (!exchange->ops)
-		return err;
-	peers = calloc(settings->nranks, sizeof(*peers));
-	if (peers)
-		(void)bootstrap_run(err, settings, exchange, peers, detail);
 	free(peers);
 	return err;
 }
@@ -175,11 +170,11 @@ static int init_comm(struct coll_comm **comm, const struct coll_config *config,
 		return err;
 	}
 	made = coll_comm_new(&settings);
+	if (!made)
+		report(&settings, &exchange, -ENOMEM, detail);
 	coll_secret_put(settings.secret);
-	if (!made) {
-		settings.secured = false;
-		return report(&settings, &exchange, -ENOMEM, detail);
-	}
+	if (!made)
+		return -ENOMEM;
 	err = connect_group(made, &exchange, detail);
 	if (err)
 		coll_comm_free(made);

@@ -207,8 +207,8 @@ enum coll_collective {
  * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
  * fails.  @size is the same on all ranks, below 1,024.  Nothing else is needed: @rank and @nranks
  * are set, or come from the launcher.  coll_init() calls it once or twice, as often on every
- * rank, also on a rank that fails: only an invalid struct, an unknown rank or number of ranks,
- * and lack of memory for the answer end coll_init() before the call.  Rank 0 makes a secret,
+ * rank, also on a rank that fails: only an invalid struct and an unknown rank or number of
+ * ranks end coll_init() before the call.  Rank 0 makes a secret,
  * unless the ranks have one or COLL_CONFIG_INSECURE is set there, and it travels by the
  * exchange, which has to keep it from others.  A callback that waits for a rank has to end
  * by itself.

@@ -12,6 +12,7 @@
 #include "bootstrap/secret.h"
 #include "comm/comm.h"
 #include "device_stub.h"
+#include "memory.h"
 #include "tap.h"
 
 #define RANKS	4
@@ -27,6 +28,7 @@ enum { SECRET_NONE, SECRET_A, SECRET_B };
  * @open_error: error of opening the device
  * @callback_error: what the callback returns instead of its result
  * @garbage: true: the callback's result for this rank is not what the rank gave
+ * @memory: number of allocations that succeed in coll_init(), + 1; 0: all
  * @err: result of coll_init()
  * @calls: number of calls of the callback
  * @detail: text of the failure
@@ -45,6 +47,7 @@ struct rank {
 	int open_error;
 	int callback_error;
 	bool garbage;
+	int memory;
 
 	int err;
 	int calls;
@@ -113,7 +116,9 @@ static void be_rank(int rank)
 
 	memset(secret, own->secret, sizeof(secret));
 	stub_open_error = own->open_error;
+	memory_calls = own->memory - 1;
 	own->err = coll_init(&comm, &config);
+	memory_calls = -1;
 	if (!own->err) {
 		strcpy(own->made, coll_name(comm));
 		if (comm->settings.secured)
@@ -311,6 +316,30 @@ static void test_callback_errors(void)
 	expect_failure(-EINVAL, 1, "neither 0 nor a negative errno", "a result that is no errno");
 }
 
+/* A rank has no memory from some allocation on: all ranks hear of it, or it needs no more. */
+static void test_memory(void)
+{
+	int memory, i, failed = 0, worked = 0;
+
+	for (memory = 1; memory < 12; memory++) {
+		begin();
+		meeting->ranks[2].memory = memory;
+		run();
+		for (i = 0; i < RANKS && meeting->ranks[i].err == -ENOMEM; i++)
+			;
+		failed += i == RANKS;
+		for (i = 0; i < RANKS && !meeting->ranks[i].err; i++)
+			;
+		worked += i == RANKS;
+		if (failed + worked == memory)
+			continue;
+		note();
+		break;
+	}
+	tap_ok(failed > 3 && worked && failed + worked == memory - 1,
+	       "all ranks hear of one that has no memory");
+}
+
 int main(void)
 {
 	meeting = mmap(NULL, sizeof(*meeting), PROT_READ | PROT_WRITE,
@@ -322,5 +351,6 @@ int main(void)
 	test_told_failures();
 	test_contradictions();
 	test_callback_errors();
+	test_memory();
 	return tap_exit();
 }

@@ -376,6 +376,28 @@ static void test_translation(void)
 		session_note(&session);
 }
 
+/* Rank 1 has no memory from some allocation on. */
+static void test_memory(void)
+{
+	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true,
+				   .timeout_ms = 4000 };
+	int memory, i, failed = 0, worked = 0;
+
+	for (memory = 1; memory < 8; memory++) {
+		session.members[1].memory = memory;
+		if (!session_run(&session)) {
+			worked++;
+			continue;
+		}
+		for (i = 0; i < 3 && ended(&session, i, -ENOMEM, 3000, "memory"); i++)
+			;
+		failed += i == 3;
+		if (i < 3)
+			session_note(&session);
+	}
+	tap_ok(failed && worked && failed + worked == 7, "all hear that rank 1 has no memory");
+}
+
 static void test_where(void)
 {
 	struct session session = { .nranks = 3, .secured = true };
@@ -554,6 +576,7 @@ int main(void)
 	test_restart(3);
 	test_restart(1);
 	test_lack();
+	test_memory();
 	test_files("127.0.0.1");
 	test_files("127.0.0.1 ::1");
 	if (session_network()) {

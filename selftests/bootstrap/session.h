@@ -21,6 +21,7 @@
  * @job: job identifier of its launcher
  * @restart: number of restarts by its launcher, with @job
  * @here: number of ranks of its host, with @job; 0: not told
+ * @memory: number of allocations that succeed in coll_init(), + 1; 0: all
  * @files: number of files that it may open in addition; 0: no limit
  * @open_error: error of opening its device
  * @secret: a secret other than the group's, of this byte
@@ -34,6 +35,7 @@ struct member {
 	const char *job;
 	int restart;
 	int here;
+	int memory;
 	unsigned int files;
 	int open_error;
 	unsigned char secret;
