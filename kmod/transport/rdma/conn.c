@@ -399,7 +399,7 @@ void coll_rdma_conn_release(struct coll_rdma_conn *conn)
 	struct ib_device *device;
 	struct rdma_cm_id *id;
 
-	/* Bounded by the time that coll_rdma_status() gives the connection manager. */
+	/* Only of a connection that is closed, and only in its work: see coll_rdma_close(). */
 	wait_for_completion(&conn->routed);
 	id = conn->id;
 	if (!id)

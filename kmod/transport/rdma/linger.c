@@ -115,7 +115,7 @@ void coll_rdma_work(struct work_struct *work)
 	if (READ_ONCE(conn->removed))
 		coll_rdma_conn_release(conn);
 	lingers = conn_lingers(conn);
-	done = lingers && (!conn->id || linger_advance(conn));
+	done = lingers && (!conn->cq || linger_advance(conn));
 	if (done)
 		coll_rdma_conn_release(conn);
 	else if (lingers)
@@ -158,16 +158,27 @@ void coll_rdma_shutdown(struct coll_endpoint *ep, unsigned long until)
 	ep->close_deadline = until;
 }
 
-/* Prepare the connection for its work.  Return: false if there is nothing to wait for. */
-static bool conn_may_linger(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
+/* Has the connection something to say, or to hear, before it ends? */
+static bool conn_is_owed(struct coll_rdma_conn *conn)
 {
-	unsigned long least = jiffies + LINGER_LEAST;
-
 	if (!conn->id || coll_rdma_conn_state(conn) != COLL_RDMA_OPEN || !conn->tx_slot)
 		return false;
 	/* Memory of the process belongs to it again when close() returns. */
-	if ((coll_rdma_reads(conn) && !coll_rdma_read_taken(conn)) ||
-	    (conn->refs && conn->refs->tail != conn->refs->head))
+	return !(coll_rdma_reads(conn) && !coll_rdma_read_taken(conn)) &&
+	       !(conn->refs && conn->refs->tail != conn->refs->head);
+}
+
+/*
+ * Prepare the connection for its work.  It waits for a route that is looked for, which close() must
+ * not: the control runner closes connections, too.
+ *
+ * Return: false if there is nothing to wait for.
+ */
+static bool conn_may_linger(struct coll_endpoint *ep, struct coll_rdma_conn *conn, bool reset)
+{
+	unsigned long least = jiffies + LINGER_LEAST;
+
+	if (completion_done(&conn->routed) && (reset || !conn_is_owed(conn)))
 		return false;
 	/* The member's reference to the module ends with its links. */
 	__module_get(THIS_MODULE);
@@ -200,7 +211,7 @@ static void conn_linger(struct coll_rdma_conn *conn)
 void coll_rdma_close(struct coll_endpoint *ep, bool reset)
 {
 	struct coll_rdma_conn *conn = ep->private;
-	bool lingers = false;
+	bool lingers;
 
 	if (!ep->transport)
 		return;
@@ -211,8 +222,7 @@ void coll_rdma_close(struct coll_endpoint *ep, bool reset)
 	coll_rdma_info_attach(ep, NULL);
 	mutex_lock(&conn->mutex);
 	coll_rdma_conn_attach(conn, NULL);
-	if (!reset)
-		lingers = conn_may_linger(ep, conn);
+	lingers = conn_may_linger(ep, conn, reset);
 	if (!lingers)
 		coll_rdma_conn_release(conn);
 	mutex_unlock(&conn->mutex);
