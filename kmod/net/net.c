@@ -26,6 +26,9 @@ static void listener_event(struct coll_endpoint *ep, enum coll_event event)
 {
 	struct coll_net *net = container_of(ep, struct coll_listener, ep)->net;
 
+	/* Its socket may be destroyed, too; nothing is to be done then. */
+	if (event != COLL_EVENT_READABLE)
+		return;
 	set_bit(event, &net->listener_events);
 	coll_runner_kick(net->control);
 }

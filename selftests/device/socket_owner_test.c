@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Packet filters see the user that owns the connections, as for sockets of a program. */
+/*
+ * Administrators treat sockets of a member as those of a program: packet filters see the user that
+ * owns the connections, and a socket can be destroyed.
+ */
 #include <errno.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -135,6 +138,45 @@ TEST_F(filter, blocks_by_user)
 	EXPECT_LE(1, filter_count("other"));
 	ASSERT_EQ(0, group_life(&connected));
 	EXPECT_EQ(0, connected);
+}
+
+/* Run ss to destroy the sockets that @filter names.  Return: 0 if the kernel can. */
+static int destroy(const char *filter)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "ss -HKtn %s 2>/dev/null | grep -q .", filter);
+	return system(command);
+}
+
+static unsigned int port_of(const struct sockaddr_storage *addr)
+{
+	return ntohs(((const struct sockaddr_in *)addr)->sin_port);
+}
+
+/* A listener that is gone takes no calls, and costs no time; the connections work. */
+TEST(listener_is_destroyed)
+{
+	struct sockaddr_storage addr[2];
+	struct collective_op op = { .opcode = COLLECTIVE_BARRIER };
+	char name[33], filter[64];
+	__u64 id, request;
+	int fd[2];
+
+	ASSERT_EQ(0, two_ranks_join(fd, addr, name, &id));
+	ASSERT_EQ(0, two_ranks_connect(fd, addr));
+	snprintf(filter, sizeof(filter), "state listening sport = :%u", port_of(&addr[1]));
+	system("modprobe -qa tcp_diag inet_diag");
+	if (destroy(filter))
+		SKIP(goto out, "no ss -K, or no INET_DIAG_DESTROY in this kernel");
+	sleep_ms(300);
+	EXPECT_EQ(0, member_value(name, 1, "refused_connections"));
+	EXPECT_EQ(0, member_start(fd[0], &op, &request));
+	EXPECT_EQ(0, member_submit(fd[1], &op));
+	EXPECT_EQ(0, member_wait(fd[0], request, 0));
+out:
+	close(fd[0]);
+	close(fd[1]);
 }
 
 TEST_HARNESS_MAIN

@@ -313,7 +313,8 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
  * @listener: a listener
  * @ep: becomes the accepted connection
  *
- * Return: 0, -EAGAIN or another negative errno.
+ * Return: 0; -EAGAIN: none waits, and none will if an administrator has destroyed the listening
+ * socket (ss -K); or another negative errno: one call was taken and has ended.
  */
 int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 {
@@ -323,6 +324,8 @@ int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 	if (err)
 		return err;
 	err = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	if (err == -EINVAL)
+		err = -EAGAIN;
 	if (err)
 		goto uncharge;
 	/* The socket has inherited the listener's callbacks. */
