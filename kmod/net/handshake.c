@@ -33,8 +33,6 @@
 #define HANDSHAKE_NS	(10 * NSEC_PER_SEC)
 /* ...and the least of it for the confirmation when others wait: it may have to be sent again. */
 #define PROVING_LEAST_NS	NSEC_PER_SEC
-/* The same for the HELLO of a rank of this kernel, which the hub has let in. */
-#define LOCAL_LEAST_NS	NSEC_PER_SEC
 
 /* Calls of each listener that are accepted in one run, before other work of the control runner. */
 #define ACCEPT_ROUNDS	32
@@ -99,12 +97,13 @@ static int conn_call(struct coll_conn *conn, const struct sockaddr_storage *addr
 	const struct cred *cred;
 	int err;
 
-	conn->state = COLL_CONN_CONNECTING;
 	conn->rx_len = 0;
 	conn_hello(conn, COLL_HELLO_CALL);
 	cred = override_creds(net->cred);
 	err = conn->link->transport->connect(&conn->ep, addr, &net->addr);
 	revert_creds(cred);
+	if (!err)
+		conn->state = COLL_CONN_CONNECTING;
 	return err;
 }
 
@@ -251,22 +250,18 @@ static void conn_evict(struct coll_conn *conn)
 }
 
 /*
- * Have a place for one more connection.  A rank of this kernel waits; its call is no stranger's.
- *
- * Return: true; false: there is none.
+ * Does a listener take calls of ranks only?  A rank of this kernel waits for a place, and none that
+ * has one is ended for it: conn_loses_place().
  */
-static bool has_place(struct coll_listener *listener)
+static bool knows_callers(const struct coll_listener *listener)
 {
-	struct coll_net *net = listener->net;
-	struct coll_conn *conn;
+	return listener == &listener->net->listeners[COLL_LISTENER_LOCAL];
+}
 
-	if (listener != &net->listeners[COLL_LISTENER_LOCAL] ||
-	    listener->nr_silent < coll_net_calls(net))
-		return true;
-	list_for_each_entry(conn, &net->handshakes, node)
-		if (conn->handshake->listener == listener && !conn->answer_built)
-			return conn->handshake->since_ns + LOCAL_LEAST_NS < ktime_get_ns();
-	return true;
+/* Is there a place for one more connection, or can one be had? */
+static bool has_place(const struct coll_listener *listener)
+{
+	return !knows_callers(listener) || listener->nr_silent < coll_net_calls(listener->net);
 }
 
 /* Accept a call.  Return: 0; -EBUSY, -EDQUOT or -ENOMEM: it waits; or as accept(). */
@@ -507,6 +502,8 @@ static void end_oldest_proving(struct coll_listener *listener)
 	const u64 now = ktime_get_ns();
 	struct coll_conn *conn;
 
+	if (knows_callers(listener))
+		return;
 	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry(conn, &listener->net->handshakes, node) {
 		if (conn->handshake->listener != listener || !conn->answer_built ||
