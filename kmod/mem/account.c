@@ -57,18 +57,23 @@ static u64 account_limit(void)
 	return mib > S64_MAX >> 20 ? S64_MAX : mib << 20;
 }
 
-/* Find the account of a user, or make it; accounts_mutex is held.  NULL: no memory. */
+/*
+ * Find the account of a user, or make it; accounts_mutex is held.  It is not charged: a cgroup at
+ * its limit must not keep other users waiting for the mutex.
+ *
+ * Return: NULL if there is no memory.
+ */
 static struct coll_account *account_find(kuid_t uid)
 {
 	struct coll_account *account = xa_load(&accounts, __kuid_val(uid));
 
 	if (account)
 		return account;
-	account = kzalloc(sizeof(*account), GFP_KERNEL_ACCOUNT);
+	account = kzalloc(sizeof(*account), GFP_KERNEL);
 	if (!account)
 		return NULL;
 	account->uid = uid;
-	if (xa_err(xa_store(&accounts, __kuid_val(uid), account, GFP_KERNEL_ACCOUNT))) {
+	if (xa_err(xa_store(&accounts, __kuid_val(uid), account, GFP_KERNEL))) {
 		kfree(account);
 		return NULL;
 	}
