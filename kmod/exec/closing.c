@@ -10,9 +10,14 @@
  */
 #include <linux/atomic.h>
 #include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/printk.h>
 #include <linux/wait.h>
 
 #include "exec/closing.h"
+
+/* A wait is told of so often, in jiffies. */
+#define SAY_EVERY	(10 * HZ)
 
 struct workqueue_struct *coll_closing_wq;
 
@@ -44,7 +49,9 @@ void coll_closing_end(void)
 void coll_closing_wait(void)
 {
 	/* "Idle", because it may take longer than the hung task detector allows. */
-	wait_event_idle(closing_none, !atomic_read(&closing_count));
+	while (!wait_event_idle_timeout(closing_none, !atomic_read(&closing_count), SAY_EVERY))
+		pr_notice("collective: the module waits for %d sockets and members that are closed\n",
+			  atomic_read(&closing_count));
 }
 
 /**
