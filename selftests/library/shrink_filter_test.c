@@ -26,8 +26,8 @@
 #define GROUPS		12
 #define RANKS_MAX	5
 /* Time limit of coll_shrink(), and the time in which filters change; ms. */
-#define LIMIT_MS	4000
-#define CHANGES_MS	5000
+#define LIMIT_MS	6000
+#define CHANGES_MS	7000
 
 /**
  * struct outcome - what a rank got
