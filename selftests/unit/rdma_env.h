@@ -97,6 +97,12 @@ static void spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags)
 
 #define spin_lock_irqsave(lock, flags)	((flags) = spin_lock(lock))
 
+struct completion {
+	bool done;
+};
+
+#define completion_done(c)	((c)->done)
+
 /* One thread needs no barriers. */
 #define smp_load_acquire(p)	(*(p))
 #define cond_resched()		do { } while (0)

@@ -153,6 +153,7 @@ void coll_rdma_conn_release(struct coll_rdma_conn *conn)
 	end->qp.destroyed = true;
 	coll_rdma_release_reads(conn, id->device);
 	coll_rdma_release_refs(conn, id->device);
+	conn->cq = NULL;
 	conn->id = NULL;
 }
 
@@ -363,6 +364,7 @@ static void end_new(struct end *end, struct end *peer)
 	end->ep.private = conn;
 	end->ep.transport = (void *)&owner_ops;
 	end->conn = conn;
+	conn->routed.done = true;
 	conn->bulk = true;
 	conn->ep = &end->ep;
 	conn->id = &end->id;
