@@ -205,6 +205,17 @@ static int region_register(struct coll_comm *comm, struct coll_region *region)
 	return err;
 }
 
+/*
+ * The memlock limit allows parts of the memory only.  A part of a huge page would count as a whole
+ * one, so there are none.
+ */
+static void use_small_pages(struct coll_region *region)
+{
+	if (!madvise(region->addr, region->mapped, MADV_NOHUGEPAGE) &&
+	    !madvise(region->addr, region->mapped, MADV_DONTNEED))
+		memset(region->addr, 0, region->mapped);
+}
+
 /* Map memory for a region and register it, unless the memlock limit forbids that. */
 static int region_map(struct coll_comm *comm, struct coll_region *region)
 {
@@ -219,7 +230,8 @@ static int region_map(struct coll_comm *comm, struct coll_region *region)
 		return -ENOMEM;
 	/* Take the page faults now instead of in the first operation. */
 	memset(region->addr, 0, region->mapped);
-	region_register(comm, region);
+	if (region_register(comm, region) == -EDQUOT)
+		use_small_pages(region);
 	return 0;
 }
 

@@ -222,6 +222,21 @@ TEST_F(lib_mem, child)
 	EXPECT_TRUE(all_are(q, 1, HUGE));
 }
 
+/* The limit allows parts of memory that is large enough for huge pages. */
+TEST_F(lib_mem, parts_within_limit)
+{
+	__u8 *p;
+
+	ASSERT_TRUE(memlock_limit(65536) && drop_ipc_lock());
+	p = coll_mem_alloc(self->comm, 2 * HUGE);
+	ASSERT_NE(NULL, p);
+	EXPECT_EQ(0, coll_mem_registered(self->comm, p, 1));
+	memset(p, 3, 2 * HUGE);
+	EXPECT_EQ(0, coll_allreduce(self->comm, p, p + HUGE, PAGE, COLL_UINT8, COLL_SUM));
+	EXPECT_TRUE(all_are(p + HUGE, 3, PAGE));
+	coll_mem_free(self->comm, p);
+}
+
 /* Without privileges, and a limit of 64 KiB. */
 TEST_F(lib_mem, limit)
 {
