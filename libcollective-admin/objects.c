@@ -195,6 +195,7 @@ static int take_link(struct nlattr **attrs, void *ctx)
 	struct nlattr *found[COLL_ADMIN_CONNECTIONS];
 	unsigned int i;
 
+	attr_address(attrs[COLLECTIVE_A_LINK_PEER_ADDRESS], &link.address);
 	link.n = attr_all(attrs, COLLECTIVE_A_LINK_CONNECTION, found, COLL_ADMIN_CONNECTIONS);
 	for (i = 0; i < link.n; i++)
 		parse_connection(found[i], &connections[i], &placed[i], &unanswered[i]);

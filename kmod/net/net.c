@@ -210,13 +210,6 @@ static int get_rdma(struct coll_net *net)
 	return 0;
 }
 
-/* Is @addr one of any port? */
-static bool port_is_any(const struct sockaddr_storage *addr)
-{
-	/* The port has the same offset in struct sockaddr_in6. */
-	return !((const struct sockaddr_in *)addr)->sin_port;
-}
-
 /**
  * coll_net_listen() - begin to accept connections
  * @net: of the member
@@ -230,7 +223,7 @@ static bool port_is_any(const struct sockaddr_storage *addr)
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 {
 	struct sockaddr_storage wanted = *addr;
-	int tries = port_is_any(addr) ? LISTEN_TRIES : 1;
+	int tries = coll_port_is_any(addr) ? LISTEN_TRIES : 1;
 	int err = get_rdma(net);
 
 	if (err)

@@ -89,6 +89,15 @@ static int put_connection(struct sk_buff *skb, const struct coll_link *link,
 	return 0;
 }
 
+static int put_peer_address(struct sk_buff *skb, const struct coll_link *link)
+{
+	struct sockaddr_storage addr;
+
+	/* Set once, before a link is made. */
+	coll_peer_addr_get(&link->net->peers[link->peer], &addr);
+	return coll_put_addr(skb, COLLECTIVE_A_LINK_PEER_ADDRESS, &addr);
+}
+
 static int put_connections(struct sk_buff *skb, struct coll_link *link)
 {
 	u32 i;
@@ -123,6 +132,7 @@ static int put_link(struct coll_message *message, struct coll_link *link, u32 ra
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_MISSED_HEARTBEATS,
 			  READ_ONCE(link->missed_heartbeats)) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_QUEUED_BYTES, min(queued, link->tx_ring.most)) ||
+	      put_peer_address(skb, link) ||
 	      put_connections(skb, link);
 	return coll_message_end(message, err);
 }

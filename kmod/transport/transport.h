@@ -11,6 +11,7 @@
 #ifndef COLL_TRANSPORT_H
 #define COLL_TRANSPORT_H
 
+#include <linux/in.h>
 #include <linux/socket.h>
 #include <linux/types.h>
 
@@ -127,6 +128,13 @@ struct coll_endpoint {
 	bool bulk;
 	void *private;
 };
+
+/* Is an address of IPv4 or IPv6 one of any port? */
+static inline bool coll_port_is_any(const struct sockaddr_storage *addr)
+{
+	/* The port has the same offset in struct sockaddr_in6. */
+	return !((const struct sockaddr_in *)addr)->sin_port;
+}
 
 /* Call the owner's event().  The owner changes when a connection opens. */
 static inline void coll_endpoint_event(struct coll_endpoint *ep, enum coll_event event)

@@ -319,6 +319,8 @@ struct coll_admin_connection {
  *	process's memory
  * @unanswered: of each @connection, times that the latest bytes were sent again, or the peer was
  *	asked, without an answer; by TCP
+ * @address: where the peer listens, and is called until a connection stands; its family is 0 if the
+ *	module does not say
  */
 struct coll_admin_link {
 	const char *group;
@@ -335,6 +337,7 @@ struct coll_admin_link {
 	unsigned int choice;
 	const uint64_t *placed_bytes;
 	const unsigned int *unanswered;
+	struct sockaddr_storage address;
 };
 
 /**

@@ -54,25 +54,36 @@ static void attach_filter(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
+/* Bind a socket to a free port of @addr. */
+static int bind_at(int fd, const struct coll_settings *settings, struct sockaddr_storage *addr)
+{
+	int err = -EADDRINUSE;
+	unsigned int n;
+
+	for (n = 0; n < coll_ports_count(settings) && err == -EADDRINUSE; n++) {
+		coll_address_set_port(addr, coll_ports_get(settings, n));
+		err = bind(fd, (struct sockaddr *)addr, coll_address_length(addr)) ? -errno : 0;
+	}
+	return err;
+}
+
 /* Open a socket at @addr, on a free port, that receives ICMP errors. */
-static int open_at(struct sockaddr_storage *addr)
+static int open_at(const struct coll_settings *settings, struct sockaddr_storage *addr)
 {
 	const bool v6 = addr->ss_family == AF_INET6;
 	const int yes = 1, size = RCVBUF_SIZE;
 	int fd, err;
 
-	coll_address_set_port(addr, 0);
 	fd = socket(addr->ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	/* Errors are ignored: both calls are optimizations. */
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	attach_filter(fd);
-	if (!setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &yes,
-			sizeof(yes)) &&
-	    !bind(fd, (struct sockaddr *)addr, coll_address_length(addr)))
+	err = setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &yes,
+			 sizeof(yes)) ? -errno : bind_at(fd, settings, addr);
+	if (!err)
 		return fd;
-	err = -errno;
 	close(fd);
 	return err;
 }
@@ -83,7 +94,7 @@ static int open_rejoin_port(struct coll_settings *settings, struct sockaddr_stor
 	socklen_t length = sizeof(own);
 
 	if (settings->rejoin_fd < 0)
-		settings->rejoin_fd = open_at(&own);
+		settings->rejoin_fd = open_at(settings, &own);
 	if (settings->rejoin_fd < 0)
 		return settings->rejoin_fd;
 	if (getsockname(settings->rejoin_fd, (struct sockaddr *)&own, &length))

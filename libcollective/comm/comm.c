@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bootstrap/address.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
 #include "comm/cancellation.h"
@@ -112,12 +113,24 @@ void coll_comm_free(struct coll_comm *comm)
 	free(comm);
 }
 
+/* Format the address of a rank that a reason names; nothing if it names none. */
+static void format_place(const struct coll_comm *comm, unsigned int rank, char *text, size_t size)
+{
+	const size_t used = strlen(text);
+	char address[COLL_ADDRESS_TEXT];
+
+	if (rank >= (unsigned int)comm->nranks)
+		return;
+	coll_address_format(&comm->peers[rank], address);
+	snprintf(text + used, size - used, "; rank %u listens at %s", rank, address);
+}
+
 int coll_comm_connect(struct coll_comm *comm,
 		      const struct sockaddr_storage *peers,
 		      struct coll_detail *detail)
 {
 	const struct coll_settings *settings = &comm->settings;
-	char why[COLL_DETAIL_SIZE / 2] = "";
+	char why[COLL_DETAIL_SIZE / 2] = "", where[2 * COLL_ADDRESS_TEXT + 64] = "";
 	const size_t size = comm->nranks * sizeof(*peers);
 	struct collective_status status;
 	int err;
@@ -132,11 +145,14 @@ int coll_comm_connect(struct coll_comm *comm,
 				  coll_deadline_left(settings->deadline));
 	if (!err || err == -EINPROGRESS)
 		return err;
-	if (!coll_device_status(comm->fd, &status))
+	if (!coll_device_status(comm->fd, &status)) {
 		coll_failure_format(&status.group, why, sizeof(why));
+		format_place(comm, status.group.rank_a, where, sizeof(where));
+		format_place(comm, status.group.rank_b, where, sizeof(where));
+	}
 	return coll_fail(detail, err,
-			 "group %s: rank %d cannot connect to its peers: %s%s%s",
-			 settings->name, settings->rank, *why ? why : coll_strerror(err),
+			 "group %s: rank %d cannot connect to its peers: %s%s%s%s",
+			 settings->name, settings->rank, *why ? why : coll_strerror(err), where,
 			 settings->places[0] ? "; " : "", settings->places);
 }
 

@@ -201,6 +201,7 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	unsigned long insecure = 0, reproducible = 0, wide = 0;
 	const char *name = config->name ?: coll_env_text("COLL_NAME");
 	const char *local = config->local_addr ?: coll_env_text("COLL_LOCAL_ADDR");
+	const char *ports = config->ports ?: coll_env_text("COLL_PORTS");
 	const char *algorithm = config->algorithm ?: coll_env_text("COLL_ALGORITHM");
 	const char *transport = config->transport ?: coll_env_text("COLL_TRANSPORT") ?: "auto";
 	const char *bootstrap = config->bootstrap ?: coll_env_text("COLL_BOOTSTRAP") ?: "auto";
@@ -240,6 +241,8 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	      copy_text(settings->local_addr, sizeof(settings->local_addr), local ?: "",
 			"local address", detail) ?:
 	      read_transport(settings, transport, detail);
+	if (!err && ports)
+		err = coll_ports_read(&settings->ports, ports, detail);
 	if (!err && algorithm)
 		err = read_algorithms(settings, algorithm, detail);
 	if (!err && settings->auto_rank)

@@ -9,6 +9,7 @@
 #include <linux/collective.h>
 
 #include "collective.h"
+#include "comm/ports.h"
 #include "error/detail.h"
 
 struct coll_secret;
@@ -72,6 +73,7 @@ enum coll_bootstrap {
  * @attempt: number of HELLO messages that it has sent
  * @rounds: number of times that it has tried all addresses of rank 0
  * @local_addr: local address or interface; empty: that of the route to rank 0
+ * @ports: at which the rank listens
  * @init_timeout_ms: time limit of coll_init(), coll_split() and coll_shrink() in ms
  * @timeout_ms: deadline of an operation in ms; 0: the kernel's default
  * @heartbeat_ms: heartbeat interval in ms; 0: the kernel's default
@@ -106,6 +108,7 @@ struct coll_settings {
 	uint32_t attempt;
 	unsigned int rounds;
 	char local_addr[COLL_HOSTNAME_SIZE];
+	struct coll_ports ports;
 	unsigned int init_timeout_ms;
 	unsigned int timeout_ms;
 	unsigned int heartbeat_ms;

@@ -109,6 +109,22 @@ static const char *join_error(const struct coll_settings *settings, int err)
 	return coll_strerror(err);
 }
 
+/* JOIN at a port of the range.  A port that is in use leaves the device as it is. */
+static int join_at_port(int fd, const struct coll_settings *settings, struct collective_join *join,
+			struct sockaddr_storage *addr)
+{
+	int err = -EADDRINUSE;
+	unsigned int n;
+
+	for (n = 0; n < coll_ports_count(settings) && err == -EADDRINUSE; n++) {
+		coll_address_set_port(addr, coll_ports_get(settings, n));
+		join->addr_len = coll_address_length(addr);
+		memcpy(join->addr, addr, join->addr_len);
+		err = call(fd, COLLECTIVE_IOC_JOIN, join);
+	}
+	return err;
+}
+
 int coll_device_join(int fd, const struct coll_settings *settings,
 		     struct sockaddr_storage *addr, struct coll_detail *detail)
 {
@@ -127,16 +143,18 @@ int coll_device_join(int fd, const struct coll_settings *settings,
 
 	_Static_assert(sizeof(join.addr) == sizeof(*addr),
 		       "COLLECTIVE_ADDR_SIZE is sockaddr_storage");
-	coll_address_set_port(addr, 0);
-	join.addr_len = coll_address_length(addr);
 	memcpy(join.name, settings->name, strlen(settings->name));
 	memcpy(join.algorithm, settings->algorithm, sizeof(join.algorithm));
 	if (settings->secured)
 		memcpy(join.secret, settings->secret->key, sizeof(join.secret));
-	memcpy(join.addr, addr, join.addr_len);
-	coll_address_format(addr, local);
-	err = call(fd, COLLECTIVE_IOC_JOIN, &join);
+	err = join_at_port(fd, settings, &join, addr);
 	explicit_bzero(join.secret, sizeof(join.secret));
+	coll_address_format_host(addr, local);
+	if (err == -EADDRINUSE && settings->ports.first)
+		return coll_fail(detail, err,
+				 "rank %d cannot join group %s on %s: no port of %u-%u is free",
+				 settings->rank, settings->name, local, settings->ports.first,
+				 settings->ports.last);
 	if (err)
 		return coll_fail(detail, err,
 				 "rank %d cannot join group %s on %s: %s",

@@ -198,6 +198,9 @@ enum coll_collective {
  *	every rank
  * @key: with COLL_RANK_AUTO, name of this process, at most 63 characters of printable ASCII; no
  *	two ranks have the same
+ * @ports: "FIRST-LAST": ports at which this rank listens, by TCP for data and by UDP for
+ *	coll_shrink(), so that a packet filter can let them pass (EADDRINUSE if all are taken).  The
+ *	ranks of a host and their splits need one each.  Default: what the kernel chooses
  *
  * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes
  * rank 0, and each of the others gets the next rank in the order of arrival, or the rank that
@@ -253,6 +256,7 @@ struct coll_config {
 	void *exchange_context;
 	const char *bootstrap;
 	const char *key;
+	const char *ports;
 };
 
 /**

@@ -194,6 +194,31 @@ static void links_of(struct __test_metadata *_metadata, const char *name,
 	coll_admin_close(admin);
 }
 
+/* A link shows where its peer is called, which does not answer. */
+TEST_F(two_ranks, link_being_made)
+{
+	struct sockaddr_storage addr[2] = { self->addr[0], self->addr[1] };
+	struct sockaddr_in *peer = (struct sockaddr_in *)&addr[1];
+	struct coll_admin *admin = admin_open();
+	struct found found = { 0 };
+	socklen_t size = sizeof(*peer);
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+	ASSERT_NE(NULL, admin);
+	peer->sin_port = 0;
+	ASSERT_EQ(0, bind(listener, (struct sockaddr *)peer, size));
+	ASSERT_EQ(0, listen(listener, 8));
+	ASSERT_EQ(0, getsockname(listener, (struct sockaddr *)peer, &size));
+	ASSERT_EQ(0, fcntl(self->fd[0], F_SETFL, O_RDWR | O_NONBLOCK));
+	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd[0], addr, 2, 60000));
+	ASSERT_LE(0, coll_admin_links(admin, self->name, 0, find_link, &found));
+	ASSERT_EQ(1, found.n);
+	EXPECT_EQ(0, found.link.n);
+	EXPECT_EQ(0, memcmp(peer, &found.link.address, sizeof(*peer)));
+	close(listener);
+	coll_admin_close(admin);
+}
+
 TEST_F(two_ranks, link)
 {
 	ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr));

@@ -119,6 +119,8 @@ static int init_refused(int rank, const char *transport, const char *rendezvous)
 	CHECK_EQ(-EOPNOTSUPP, err);
 	CHECK(!comm);
 	CHECK(strstr(detail, "no link between rank 1 and rank 0: they have chosen different"));
+	CHECK(strstr(detail, "; rank 0 listens at 127.0.0.1:"));
+	CHECK(strstr(detail, "; rank 1 listens at 127.0.0.1:"));
 	return 0;
 }
 

@@ -431,8 +431,11 @@ static int link_rows(const struct coll_admin_link *link, void *arg)
 	struct table *table = arg;
 	unsigned int i;
 
-	if (!link->n)
+	if (!link->n) {
 		link_begin(table, link);
+		if (link->address.ss_family)
+			table_text(table, LINK_ADDRESS, text_address(&link->address));
+	}
 	for (i = 0; i < link->n; i++) {
 		link_begin(table, link);
 		connection_row(table, &link->connection[i], link->placed_bytes[i],

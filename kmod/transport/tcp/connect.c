@@ -236,6 +236,9 @@ static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_s
 		goto uncharge;
 	if (connects)
 		inet_set_bit(BIND_ADDRESS_NO_PORT, sock->sk);
+	else if (!coll_port_is_any(local))
+		/* Connections of a group that has ended may still be in TIME-WAIT there. */
+		sock_set_reuseaddr(sock->sk);
 	if (local)
 		err = kernel_bind(sock, coll_sockaddr(local), tcp_addr_len(local));
 	if (err)
