@@ -581,37 +581,38 @@ static int follow_root(struct client *client, int device, struct sockaddr_storag
 	char why[BOOTSTRAP_FAIL_MAX];
 	struct bootstrap_wait wait;
 	bool joined = false, complete = false;
-	uint8_t spare[BOOTSTRAP_FAIL_MAX], *body;
+	uint8_t spare[BOOTSTRAP_FAIL_MAX], *memory, *body;
 	size_t length;
 	int kind, err = 0;
 
 	/* Large enough for any message. */
-	body = malloc(max);
-	if (!body) {
+	memory = malloc(max);
+	body = memory ?: spare;
+	if (!memory) {
 		/* Rank 0 is told, and answers with FAIL. */
 		device = coll_fail(client->detail, -ENOMEM, "no memory");
 		max = sizeof(spare);
 	}
 	while (!err && !complete) {
-		kind = read_message(client, body ?: spare, max, &length,
+		kind = read_message(client, body, max, &length,
 				    client->settings->deadline + GRACE_MS, why);
 		if (kind < 0) {
 			err = why[0] ? coll_fail(client->detail, kind, "%s", why) : kind;
 		} else if (kind == BOOTSTRAP_WAIT &&
-			   !bootstrap_read_wait(body ?: spare, length, &wait)) {
+			   !bootstrap_read_wait(body, length, &wait)) {
 			if (wait.pause_ms)
 				err = reconnect(client, wait.pause_ms);
 		} else if (kind == BOOTSTRAP_WELCOME && !joined) {
-			err = handle_welcome(client, device, body ?: spare, length, &own);
+			err = handle_welcome(client, device, body, length, &own);
 			joined = true;
 		} else if (kind == BOOTSTRAP_TABLE && joined) {
-			err = read_table(client, body ?: spare, length, &own, peers);
+			err = read_table(client, body, length, &own, peers);
 			complete = true;
 		} else {
 			err = -EPROTO;
 		}
 	}
-	free(body);
+	free(memory);
 	return err;
 }
 
