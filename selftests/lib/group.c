@@ -326,7 +326,7 @@ void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value
 	__atomic_store_n(&shared->flag[flag], value, __ATOMIC_SEQ_CST);
 }
 
-static bool word_wait(const unsigned int *word, unsigned int value, unsigned int timeout_ms)
+bool word_wait(const unsigned int *word, unsigned int value, unsigned int timeout_ms)
 {
 	const __u64 end = now_ms() + timeout_ms;
 

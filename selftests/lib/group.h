@@ -209,6 +209,8 @@ int file_set(const char *path, const char *text);
 int member_get(const char *name, unsigned int rank, const char *file, char *text, size_t size);
 int member_set(const char *name, unsigned int rank, const char *file, const char *text);
 void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value);
+/* Wait until a word that processes share is at least @value.  Return: false on timeout. */
+bool word_wait(const unsigned int *word, unsigned int value, unsigned int timeout_ms);
 bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
 	       unsigned int timeout_ms);
 bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks);

@@ -28,6 +28,8 @@
 /* Time limit of coll_shrink(), and the time in which filters change; ms. */
 #define LIMIT_MS	6000
 #define CHANGES_MS	7000
+/* What all ranks of a group take to connect, at most. */
+#define WAIT_MS		enough_ms(20000)
 
 /**
  * struct outcome - what a rank got
@@ -72,15 +74,6 @@ struct round {
 	struct group_run group[GROUPS];
 };
 
-static bool wait_for(const unsigned int *word, unsigned int value)
-{
-	const __u64 end = now_ms() + enough_ms(20000);
-
-	while (__atomic_load_n(word, __ATOMIC_SEQ_CST) < value && now_ms() < end)
-		sleep_ms(2);
-	return __atomic_load_n(word, __ATOMIC_SEQ_CST) >= value;
-}
-
 static void note_group(struct outcome *mine, struct coll_comm *comm, int rank)
 {
 	int ranks[RANKS_MAX], i;
@@ -105,7 +98,7 @@ static int rank_shrinks(struct lib_rank *me)
 	/* Before one dies, no rank is in an operation. */
 	CHECK_EQ(0, coll_barrier(me->comm));
 	__atomic_add_fetch(&group->round->ready, 1, __ATOMIC_SEQ_CST);
-	CHECK(wait_for(&group->round->filtered, 1));
+	CHECK(word_wait(&group->round->filtered, 1, WAIT_MS));
 	if (me->rank == group->victim)
 		kill(getpid(), SIGKILL);
 	if (group->victim >= 0)
@@ -275,7 +268,7 @@ static int round_run(unsigned int seed, int *whole)
 	for (i = 0; i < GROUPS; i++) {
 		group_fork(round, &round->group[i], seed * GROUPS + i);
 		ranks += round->group[i].nranks;
-		if (!wait_for(&round->ready, ranks))
+		if (!word_wait(&round->ready, ranks, WAIT_MS))
 			return -1;
 	}
 	if (filter_change(seed, change++))
