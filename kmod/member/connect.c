@@ -76,7 +76,8 @@ static int connect_learn(struct coll_member *member, const struct sockaddr_stora
 		return -ENOMEM;
 	for (i = 0; i < member->id.nranks; i++)
 		coll_peer_addr_set(&kept[i], &peers[i]);
-	member->net.peers = kept;
+	/* Complete: a listing of links reads them meanwhile. */
+	smp_store_release(&member->net.peers, kept);
 	member->id.same_host = connect_same_host(member);
 	member->id.reads = reads;
 	return 0;

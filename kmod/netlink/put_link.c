@@ -89,12 +89,16 @@ static int put_connection(struct sk_buff *skb, const struct coll_link *link,
 	return 0;
 }
 
+/* JOIN makes the links to neighbours, CONNECT learns the addresses. */
 static int put_peer_address(struct sk_buff *skb, const struct coll_link *link)
 {
+	/* Complete: pairs with connect_learn(). */
+	const struct coll_peer_addr *peers = smp_load_acquire(&link->net->peers);
 	struct sockaddr_storage addr;
 
-	/* Set once, before a link is made. */
-	coll_peer_addr_get(&link->net->peers[link->peer], &addr);
+	if (!peers)
+		return 0;
+	coll_peer_addr_get(&peers[link->peer], &addr);
 	return coll_put_addr(skb, COLLECTIVE_A_LINK_PEER_ADDRESS, &addr);
 }
 

@@ -164,6 +164,29 @@ TEST_F(two_ranks, lane)
 	coll_admin_close(admin);
 }
 
+/* JOIN has made what CONNECT completes: each kind of object is listed as far as it is there. */
+TEST_F(two_ranks, listed_before_connect)
+{
+	struct coll_admin *admin = admin_open();
+	struct found found = { 0 };
+
+	ASSERT_NE(NULL, admin);
+	ASSERT_LE(0, coll_admin_links(admin, self->name, 0, find_link, &found));
+	EXPECT_EQ(1, found.n);
+	EXPECT_EQ(1, found.link.peer);
+	EXPECT_EQ(0, found.link.n);
+	EXPECT_EQ(AF_UNSPEC, found.link.address.ss_family);
+	EXPECT_LE(0, coll_admin_groups(admin, self->name, find_group, &found));
+	EXPECT_LE(0, coll_admin_members(admin, self->name, COLL_ADMIN_ALL, find_member, &found));
+	EXPECT_LE(0, coll_admin_lanes(admin, self->name, COLL_ADMIN_ALL, find_lane, &found));
+	EXPECT_LE(0, coll_admin_requests(admin, self->name, COLL_ADMIN_ALL, find_request,
+					 &found));
+	EXPECT_LE(0, coll_admin_buffers(admin, self->name, COLL_ADMIN_ALL, find_buffer, &found));
+	EXPECT_LE(0, coll_admin_records(admin, self->name, COLL_ADMIN_ALL, find_record, &found));
+	EXPECT_LE(0, coll_admin_times(admin, self->name, COLL_ADMIN_ALL, find_time, &found));
+	coll_admin_close(admin);
+}
+
 static void links_of(struct __test_metadata *_metadata, const char *name,
 		     const struct sockaddr_storage *addr)
 {
