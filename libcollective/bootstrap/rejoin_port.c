@@ -54,19 +54,6 @@ static void attach_filter(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-/* Bind a socket to a free port of @addr. */
-static int bind_at(int fd, const struct coll_settings *settings, struct sockaddr_storage *addr)
-{
-	int err = -EADDRINUSE;
-	unsigned int n;
-
-	for (n = 0; n < coll_ports_count(settings) && err == -EADDRINUSE; n++) {
-		coll_address_set_port(addr, coll_ports_get(settings, n));
-		err = bind(fd, (struct sockaddr *)addr, coll_address_length(addr)) ? -errno : 0;
-	}
-	return err;
-}
-
 /* Open a socket at @addr, on a free port, that receives ICMP errors. */
 static int open_at(const struct coll_settings *settings, struct sockaddr_storage *addr)
 {
@@ -81,7 +68,7 @@ static int open_at(const struct coll_settings *settings, struct sockaddr_storage
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
 	attach_filter(fd);
 	err = setsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &yes,
-			 sizeof(yes)) ? -errno : bind_at(fd, settings, addr);
+			 sizeof(yes)) ? -errno : coll_ports_bind(settings, fd, addr);
 	if (!err)
 		return fd;
 	close(fd);

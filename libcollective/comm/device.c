@@ -114,10 +114,9 @@ static int join_at_port(int fd, const struct coll_settings *settings, struct col
 			struct sockaddr_storage *addr)
 {
 	int err = -EADDRINUSE;
-	unsigned int n;
+	unsigned int n = 0;
 
-	for (n = 0; n < coll_ports_count(settings) && err == -EADDRINUSE; n++) {
-		coll_address_set_port(addr, coll_ports_get(settings, n));
+	while (err == -EADDRINUSE && coll_ports_next(settings, &n, addr)) {
 		join->addr_len = coll_address_length(addr);
 		memcpy(join->addr, addr, join->addr_len);
 		err = call(fd, COLLECTIVE_IOC_JOIN, join);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "bootstrap/address.h"
 #include "comm/config.h"
 #include "comm/ports.h"
 #include "error/detail.h"
@@ -29,15 +30,24 @@ int coll_ports_read(struct coll_ports *ports, const char *text, struct coll_deta
 	return 0;
 }
 
-unsigned int coll_ports_count(const struct coll_settings *settings)
+bool coll_ports_next(const struct coll_settings *settings, unsigned int *n,
+		     struct sockaddr_storage *addr)
 {
-	return settings->ports.last - settings->ports.first + 1;
+	const unsigned int count = settings->ports.last - settings->ports.first + 1;
+	const unsigned int begin = ((uint32_t)settings->id + settings->rank) % count;
+
+	if (*n == count)
+		return false;
+	coll_address_set_port(addr, settings->ports.first + (begin + (*n)++) % count);
+	return true;
 }
 
-uint16_t coll_ports_get(const struct coll_settings *settings, unsigned int n)
+int coll_ports_bind(const struct coll_settings *settings, int fd, struct sockaddr_storage *addr)
 {
-	const uint32_t begin = (uint32_t)settings->id + settings->rank;
+	int err = -EADDRINUSE;
+	unsigned int n = 0;
 
-	return settings->ports.first + (begin % coll_ports_count(settings) + n) %
-					       coll_ports_count(settings);
+	while (err == -EADDRINUSE && coll_ports_next(settings, &n, addr))
+		err = bind(fd, (struct sockaddr *)addr, coll_address_length(addr)) ? -errno : 0;
+	return err;
 }
