@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <ctype.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "bootstrap/address.h"
+#include "bootstrap/own_address.h"
 #include "bootstrap/place.h"
 #include "comm/deadline.h"
 
@@ -23,174 +23,43 @@ static bool same_network(const struct bootstrap_place *a, const struct bootstrap
 	       coll_address_in_network(&b->addr, &a->addr, a->prefix);
 }
 
-static unsigned int mask_length(const struct sockaddr *mask)
-{
-	struct sockaddr_storage known = { 0 };
-	const uint8_t *bytes;
-	unsigned int length = 0;
-	size_t size, i;
-
-	if (!mask)
-		return 0;
-	memcpy(&known, mask, mask->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-	       sizeof(struct sockaddr_in));
-	size = coll_address_bytes(&known, &bytes);
-	for (i = 0; i < size; i++)
-		length += __builtin_popcount(bytes[i]);
-	return length;
-}
-
-/* Add to the text about addresses, which ends with "..." if it does not fit. */
-static void note(struct coll_settings *settings, const char *before,
-		 const struct sockaddr_storage *addr, const char *after)
+/* Add an address to the text about addresses, which ends with "..." if it does not fit. */
+static void note(struct coll_settings *settings, const char *before, const struct own_address *own)
 {
 	const size_t at = strlen(settings->places), size = sizeof(settings->places);
+	const char *why = own->left_out ?: "";
 	char text[COLL_ADDRESS_TEXT];
 
-	coll_address_format_host(addr, text);
-	if (at + strlen(before) + strlen(text) + strlen(after) + sizeof("...") <= size)
-		snprintf(settings->places + at, size - at, "%s%s%s", before, text, after);
+	coll_address_format_host(&own->place.addr, text);
+	if (at + strlen(before) + strlen(text) + strlen(why) + sizeof(" ()...") <= size)
+		snprintf(settings->places + at, size - at, "%s%s%s%s%s", before, text,
+			 *why ? " (" : "", why, *why ? ")" : "");
 	else if (at && settings->places[at - 1] != '.')
 		strcpy(settings->places + at, "...");
 }
 
-static bool is_host_route(const struct bootstrap_place *place)
+/* Tell the addresses of this host, and note which were told, and which were left out and why. */
+static void list_told(struct bootstrap_card *card, struct coll_settings *settings,
+		      const struct own_address *all, unsigned int n)
 {
-	const uint8_t *bytes;
-
-	return place->prefix == 8 * coll_address_bytes(&place->addr, &bytes);
-}
-
-/* Read the address of an interface.  Return: false: it is none that other hosts may know. */
-static bool read_interface(const struct ifaddrs *at, struct bootstrap_place *place)
-{
-	const int family = at->ifa_addr ? at->ifa_addr->sa_family : AF_UNSPEC;
-
-	if (!(at->ifa_flags & IFF_UP) || (family != AF_INET && family != AF_INET6))
-		return false;
-	memset(place, 0, sizeof(*place));
-	memcpy(&place->addr, at->ifa_addr, family == AF_INET ? sizeof(struct sockaddr_in) :
-	       sizeof(struct sockaddr_in6));
-	coll_address_set_port(&place->addr, 0);
-	place->prefix = mask_length(at->ifa_netmask);
-	return !coll_address_is_loopback(&place->addr);
-}
-
-/*
- * Has the host a default route, and is this the address from which it sends there?  The
- * destinations are addresses of documentation; nothing is sent.
- */
-static bool is_default(const struct bootstrap_place *place)
-{
-	struct sockaddr_storage far = { .ss_family = place->addr.ss_family }, own;
-
-	if (far.ss_family == AF_INET)
-		((struct sockaddr_in *)&far)->sin_addr.s_addr = htonl(0xc0000201);
-	else
-		((struct sockaddr_in6 *)&far)->sin6_addr =
-			(struct in6_addr) { { { 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } } };
-	return !coll_address_route(&own, &far) && coll_address_same_host(&own, &place->addr);
-}
-
-/* Is the interface a bridge?  Those of containers have the same addresses on many hosts. */
-static bool is_bridge(const char *interface)
-{
-	char path[64 + IF_NAMESIZE];
-
-	snprintf(path, sizeof(path), "/sys/class/net/%s/bridge", interface);
-	return !access(path, F_OK);
-}
-
-/* What keeps an address from being told; NULL: nothing. */
-static const char *why_left_out(const struct ifaddrs *at, const struct bootstrap_place *place)
-{
-	if (coll_address_is_link_local(&place->addr))
-		return " (link-local)";
-	if (!(at->ifa_flags & IFF_RUNNING))
-		return " (no carrier)";
-	if (is_host_route(place) && !is_default(place))
-		return " (host route)";
-	return NULL;
-}
-
-/* Places of an address in the order of a card, and one for what is told only if nothing else is. */
-#define ORDERS		8
-#define ORDER_LAST	ORDERS
-#define ORDER_NEVER	(-1)
-
-/*
- * Rank of an address of the host in the order of its card: bridges last; then IPv4, and the
- * default route's, first.
- */
-static int place_order(const struct ifaddrs *at, const struct bootstrap_place *place)
-{
-	const bool first = is_default(place);
-
-	if (coll_address_is_link_local(&place->addr) || !(at->ifa_flags & IFF_RUNNING))
-		return ORDER_NEVER;
-	if (is_host_route(place) && !first)
-		return ORDER_LAST;
-	return 4 * (!first && is_bridge(at->ifa_name)) + 2 * (place->addr.ss_family != AF_INET) +
-	       !first;
-}
-
-/* Tell the addresses that have this place in the order; the last of too many are left out. */
-static void add_places(struct bootstrap_card *card, struct coll_settings *settings,
-		       const struct ifaddrs *all, int order)
-{
-	const struct ifaddrs *at;
-	struct bootstrap_place place;
-
-	for (at = all; at; at = at->ifa_next) {
-		if (!read_interface(at, &place) || place_order(at, &place) != order)
-			continue;
-		if (card->naddrs == BOOTSTRAP_CARD_ADDRS_MAX)
-			continue;
-		note(settings, card->naddrs ? ", " : "this host told ", &place.addr, "");
-		card->addrs[card->naddrs++] = place;
-	}
-}
-
-static bool is_told(const struct bootstrap_card *card, const struct bootstrap_place *place)
-{
+	const char *before = "this host told ";
 	unsigned int i;
 
-	for (i = 0; i < card->naddrs; i++)
-		if (coll_address_same_host(&card->addrs[i].addr, &place->addr))
-			return true;
-	return false;
-}
-
-/* Say which addresses were left out, and why. */
-static void note_left_out(const struct bootstrap_card *card, struct coll_settings *settings,
-			  const struct ifaddrs *all)
-{
-	const char *before = settings->places[0] ? "; left out " : "left out ", *why;
-	const struct ifaddrs *at;
-	struct bootstrap_place place;
-
-	for (at = all; at; at = at->ifa_next) {
-		if (!read_interface(at, &place) || is_told(card, &place) ||
-		    (place.addr.ss_family == AF_INET6 && coll_address_is_link_local(&place.addr)))
+	settings->places[0] = '\0';
+	for (i = 0; i < n; i++) {
+		if (all[i].left_out)
 			continue;
-		why = why_left_out(at, &place);
-		note(settings, before, &place.addr, why ?: " (too many)");
+		card->addrs[card->naddrs++] = all[i].place;
+		note(settings, before, &all[i]);
 		before = ", ";
 	}
-}
-
-/* Tell the addresses of this host: the best first, and host routes if there is nothing else. */
-static void list_all(struct bootstrap_card *card, struct coll_settings *settings,
-		     const struct ifaddrs *all)
-{
-	int order;
-
-	settings->places[0] = '\0';
-	for (order = 0; order < ORDERS; order++)
-		add_places(card, settings, all, order);
-	if (!card->naddrs)
-		add_places(card, settings, all, ORDER_LAST);
-	note_left_out(card, settings, all);
+	before = card->naddrs ? "; left out " : "left out ";
+	for (i = 0; i < n; i++) {
+		if (!all[i].left_out || own_address_is_usual(&all[i]))
+			continue;
+		note(settings, before, &all[i]);
+		before = ", ";
+	}
 }
 
 /* Read 16 bytes in hexadecimal digits, with dashes between some.  Return: their number. */
@@ -227,34 +96,44 @@ static void read_host(uint8_t host[BOOTSTRAP_HOST_SIZE])
 	}
 }
 
+/* The only place is the address that was asked for, with its network if it is known. */
+static void fix_place(struct bootstrap_card *card, const struct sockaddr_storage *asked,
+		      const struct own_address *all, unsigned int n)
+{
+	unsigned int i;
+
+	card->flags |= BOOTSTRAP_CARD_FIXED;
+	card->addrs[0].addr = *asked;
+	card->addrs[0].prefix = 0;
+	card->naddrs = 1;
+	for (i = 0; i < n; i++)
+		if (coll_address_same_host(&all[i].place.addr, asked))
+			card->addrs[0].prefix = all[i].place.prefix;
+}
+
 int bootstrap_list_places(struct bootstrap_card *card, struct coll_settings *settings,
 			  struct coll_detail *detail)
 {
-	const struct ifaddrs *at;
-	struct bootstrap_place place, asked = { 0 };
-	struct ifaddrs *all;
+	const bool fixed = settings->local_addr[0];
+	struct sockaddr_storage asked = { 0 };
+	struct own_address *all;
+	unsigned int n;
 	int err = 0;
 
 	read_host(card->host);
-	if (settings->local_addr[0])
-		err = coll_address_local(&asked.addr, settings->local_addr, AF_UNSPEC, detail);
+	if (fixed)
+		err = coll_address_local(&asked, settings->local_addr, AF_UNSPEC, detail);
 	if (err)
 		return err;
-	if (getifaddrs(&all))
-		return coll_fail(detail, -errno, "the interfaces of this host: %s",
-				 strerrordesc_np(errno));
-	for (at = all; at && settings->local_addr[0]; at = at->ifa_next)
-		if (read_interface(at, &place) &&
-		    coll_address_same_host(&place.addr, &asked.addr))
-			asked.prefix = place.prefix;
-	if (!settings->local_addr[0])
-		list_all(card, settings, all);
-	freeifaddrs(all);
-	if (settings->local_addr[0]) {
-		card->flags |= BOOTSTRAP_CARD_FIXED;
-		card->addrs[0] = asked;
-		card->naddrs = 1;
-	}
+	err = own_address_list(&all, &n);
+	if (err)
+		return coll_fail(detail, err, "the interfaces of this host: %s",
+				 strerrordesc_np(-err));
+	if (fixed)
+		fix_place(card, &asked, all, n);
+	else
+		list_told(card, settings, all, n);
+	free(all);
 	return 0;
 }
 
