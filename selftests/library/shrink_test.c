@@ -13,6 +13,7 @@
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -24,6 +25,9 @@
 
 /* A quarter of the default time limit; only silent ranks make others wait for it; ms. */
 #define LIMIT_MS	14000
+
+/* Groups that run at once: they wait for silent ranks most of the time. */
+#define AT_ONCE		4
 
 /* Number of steps before the process dies; negative: it does not. */
 static int die_after = -1;
@@ -100,7 +104,8 @@ FIXTURE_TEARDOWN(shrink)
  * @after: number of steps of @victim before it fails
  * @other: a second such rank; -1: none
  * @other_after: number of steps of @other before it fails
- * @through: mask of ranks that completed coll_shrink(); in memory that all ranks share
+ * @begun: number of ranks that have a group; in memory that all ranks share
+ * @through: mask of ranks that completed coll_shrink(); likewise
  */
 struct plan {
 	int first;
@@ -108,12 +113,13 @@ struct plan {
 	int after;
 	int other;
 	int other_after;
+	unsigned int begun;
 	unsigned int through;
 };
 
-static struct plan *plan_new(void)
+static struct plan *plans_new(unsigned int n)
 {
-	return mmap(NULL, sizeof(struct plan), PROT_READ | PROT_WRITE,
+	return mmap(NULL, n * sizeof(struct plan), PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
@@ -193,6 +199,7 @@ static int rank_survive(struct lib_rank *me)
 	struct plan *plan = me->arg;
 	int ranks[GROUP_RANKS_MAX], n, i, want = 0;
 
+	__atomic_add_fetch(&plan->begun, 1, __ATOMIC_SEQ_CST);
 	if (kill_one(me->comm, me->shared, 0, me->nranks, me->rank == plan->first))
 		return 1;
 	if (me->rank == plan->victim)
@@ -218,7 +225,7 @@ static int rank_survive(struct lib_rank *me)
 /* One rank dies; each rank, of each group size. */
 TEST_F_TIMEOUT(shrink, one, 100)
 {
-	struct plan *plan = plan_new();
+	struct plan *plan = plans_new(1);
 	int n;
 
 	for (n = 2; n <= 6; n++)
@@ -230,28 +237,61 @@ TEST_F_TIMEOUT(shrink, one, 100)
 		}
 }
 
+/*
+ * Run a group for each plan, all at once. @dead gets how many ranks of each did not return 0.
+ *
+ * A group has its port before the next one looks for one.
+ */
+static void run_plans(int nranks, struct plan *plans, int *dead, unsigned int n)
+{
+	pid_t pid[AT_ONCE];
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		pid[i] = fork();
+		if (!pid[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			_exit(lib_group_run(nranks, NULL, rank_survive, &plans[i]));
+		}
+		word_wait(&plans[i].begun, nranks, 20000);
+	}
+	for (i = 0; i < n; i++) {
+		int status;
+
+		dead[i] = -1;
+		if (pid[i] > 0 && waitpid(pid[i], &status, 0) == pid[i] && WIFEXITED(status))
+			dead[i] = WEXITSTATUS(status);
+	}
+}
+
 /* Another rank dies in coll_shrink(), after each of its steps. */
 static int run_steps(int nranks, int first, int victim)
 {
-	struct plan *plan = plan_new();
-	int failed = 0, dead;
+	struct plan *plans = plans_new(AT_ONCE);
+	int failed = 0, after = 0, dead[AT_ONCE], i;
+	bool fewer = false;
 
-	plan->first = first;
-	plan->victim = victim;
-	plan->other = -1;
-	for (plan->after = 0; plan->after < 200; plan->after++) {
-		plan->through = 0;
-		dead = lib_group_run(nranks, NULL, rank_survive, plan);
-		if (plan->through & 1U << victim && dead == 1)
-			break;	/* it had fewer steps */
-		if (dead != 2 || plan->through & 1U << victim) {
-			printf("# rank %d, step %d: %d dead, through: %x\n", victim, plan->after,
-			       dead, plan->through);
+	while (!fewer && after < 200) {
+		for (i = 0; i < AT_ONCE; i++)
+			plans[i] = (struct plan) {
+				.first = first, .victim = victim, .after = after + i, .other = -1,
+			};
+		run_plans(nranks, plans, dead, AT_ONCE);
+		for (i = 0; i < AT_ONCE; i++, after++) {
+			const bool through = plans[i].through & 1U << victim;
+
+			fewer = through && dead[i] == 1;
+			if (fewer)
+				break;	/* it had fewer steps */
+			if (dead[i] == 2 && !through)
+				continue;
+			printf("# rank %d, step %d: %d dead, through: %x\n", victim, after, dead[i],
+			       plans[i].through);
 			failed++;
 		}
 	}
-	printf("# rank %d: %d steps\n", victim, plan->after);
-	return failed + (plan->after < 8) + (plan->after >= 200);
+	printf("# rank %d: %d steps\n", victim, after);
+	return failed + (after < 8) + (after >= 200);
 }
 
 TEST_F_TIMEOUT(shrink, leader_dies, 200)
@@ -277,20 +317,27 @@ TEST_F_TIMEOUT(shrink, last_dies, 200)
 /* The leader, and the rank that would lead after it. */
 TEST_F_TIMEOUT(shrink, two_leaders_die, 200)
 {
-	struct plan *plan = plan_new();
-	int round, dead;
+	struct plan *plans = plans_new(AT_ONCE), *plan;
+	int round, dead[AT_ONCE];
 
-	for (round = 0; round < 30; round++) {
-		plan->first = 4;
-		plan->victim = 0;
-		plan->after = hash(round, 0, 0) % 30;
-		plan->other = 1;
-		plan->other_after = hash(round, 1, 0) % 50;
-		plan->through = 0;
-		dead = lib_group_run(6, NULL, rank_survive, plan);
-		EXPECT_EQ(6, dead + __builtin_popcount(plan->through));
-		EXPECT_EQ(0x2c, plan->through & 0x2c)
-			TH_LOG("steps %d and %d", plan->after, plan->other_after);
+	for (round = 0; round < 32; round++) {
+		const int i = round % AT_ONCE;
+
+		plans[i] = (struct plan) {
+			.first = 4,
+			.victim = 0,
+			.after = hash(round, 0, 0) % 30,
+			.other = 1,
+			.other_after = hash(round, 1, 0) % 50,
+		};
+		if (i < AT_ONCE - 1)
+			continue;
+		run_plans(6, plans, dead, AT_ONCE);
+		for (plan = plans; plan < plans + AT_ONCE; plan++) {
+			EXPECT_EQ(6, dead[plan - plans] + __builtin_popcount(plan->through));
+			EXPECT_EQ(0x2c, plan->through & 0x2c)
+				TH_LOG("steps %d and %d", plan->after, plan->other_after);
+		}
 	}
 }
 
@@ -389,7 +436,7 @@ static int rank_fail(struct lib_rank *me)
 
 TEST_F_TIMEOUT(shrink, fails, 100)
 {
-	struct plan *plan = plan_new();
+	struct plan *plan = plans_new(1);
 
 	plan->first = 2;
 	for (plan->victim = 0; plan->victim < 4; plan->victim++)
