@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
+#include "lib/any_kernel.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/two_ranks.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "lib/any_kernel.h"
 #include "lib/any_transport.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"

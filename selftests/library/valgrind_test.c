@@ -10,6 +10,7 @@
 
 #include <collective.h>
 
+#include "lib/any_kernel.h"
 #include "kselftest_harness.h"
 
 #define COUNT	5000

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Hosts that resolve the name of rank 0's host differently: each rank has its own hosts file.
-# any-transport: the ranks meet by sockets of the library.
+# any-transport, any-kernel: the ranks meet by sockets of the library.
 set -uo pipefail
 n=0 failed=0
 work=$(mktemp -d)

@@ -3,6 +3,7 @@
 # The manifest for Kubernetes, as far as it goes without a cluster: its parts refer to each other, and
 # processes with the environment of its pods form a group.  Each pod is a network namespace, in which the
 # name of the headless service leads to rank 0.
+# any-kernel: what is tested is above the system calls.
 set -uo pipefail
 manifest=$PWD/packaging/kubernetes/collective.yaml
 cdi=$PWD/packaging/cdi/collective.json

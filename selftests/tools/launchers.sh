@@ -3,7 +3,7 @@
 # Real launchers start groups with nothing set by hand: on this host, and on two hosts that are network
 # namespaces.  A program in place of ssh enters the namespace.  Both hosts also have a bridge of containers
 # with one address, and an interface that leads nowhere.
-# any-transport: the ranks meet by sockets of the library or of the launcher.
+# any-transport, any-kernel: the ranks meet by sockets of the library or of the launcher.
 set -uo pipefail
 n=0 failed=0
 work=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Groups of ranks that may have few open files.
-# any-transport: the files are those of the library's sockets.
+# any-transport, any-kernel: the files are those of the library's sockets.
 set -uo pipefail
 n=0 failed=0
 
