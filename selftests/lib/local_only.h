@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* For a test of the local transport: all ranks of the program choose it, and no link may differ. */
+/*
+ * For a test of the local transport: all ranks of the program choose it, whatever COLL_TRANSPORT
+ * says, and no link may differ.
+ */
 #ifndef COLL_LOCAL_ONLY_H
 #define COLL_LOCAL_ONLY_H
 
 #include <stdlib.h>
 #include <time.h>
 
+#include "lib/any_transport.h"
 #include "lib/group.h"
 
 static void __attribute__((constructor)) local_only(void)

@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 
+#include "lib/any_transport.h"
 #include "lib/group.h"
 #include "lib/idle_cost.h"
 #include "kselftest_harness.h"
