@@ -32,7 +32,7 @@ void bootstrap_write_card(uint8_t to[BOOTSTRAP_CARD_SIZE], const struct bootstra
 	put32(to + 12, card->nranks);
 	put32(to + 16, -card->err);
 	put32(to + 20, card->lanes);
-	put64(to + 24, card->id);
+	put64(to + 24, card->number);
 	put32(to + 32, card->naddrs);
 	put32(to + 36, card->left_ms);
 	memcpy(to + NAME_AT, card->name, strlen(card->name));
@@ -53,7 +53,7 @@ static int read_place(const uint8_t *from, unsigned int round, struct bootstrap_
 	int err;
 
 	memcpy(entry, from, sizeof(entry));
-	if (round == 1)
+	if (round == BOOTSTRAP_ROUND_INTRODUCE)
 		put16(entry + 2, 1);
 	err = bootstrap_read_entry(entry, &place->addr);
 	place->prefix = from[1];
@@ -86,7 +86,7 @@ int bootstrap_read_card(const uint8_t from[BOOTSTRAP_CARD_SIZE], unsigned int ro
 	card->rank = get32(from + 8);
 	card->nranks = get32(from + 12);
 	card->lanes = get32(from + 20);
-	card->id = get64(from + 24);
+	card->number = get64(from + 24);
 	card->naddrs = get32(from + 32);
 	card->left_ms = get32(from + 36);
 	if (card->flags & ~FLAGS || err >= 4096 || card->lanes > COLLECTIVE_LANES_MAX ||

@@ -15,20 +15,26 @@
 /*
  * All numbers are little-endian; a number in front of a field is its offset in bytes.
  *
- *	 0 magic "COLX"  4 version u8  5 round u8, 1 or 2  6 flags u16
+ *	 0 magic "COLX"  4 version u8  5 round u8  6 flags u16
  *	 8 rank u32  12 nranks u32  16 errno u32, 0: no failure  20 lanes u32
- *	24 id u64 of the group, from rank 0  32 number of addresses u32  36 time left, ms u32
+ *	24 number u64  32 number of addresses u32  36 time left, ms u32
  *	40 name, NUL-padded, 40 bytes
  *	80 round 1: secret that rank 0 made, else 0; round 2: proof; 32 bytes
  *	112 host, 16 bytes
  *	128 addresses, 24 bytes each: an entry (message.h) with the prefix length in its byte 1
  *	512 text of the failure, up to 256 bytes, NUL-padded
  */
-#define BOOTSTRAP_CARD_VERSION		2
+#define BOOTSTRAP_CARD_VERSION		3
 #define BOOTSTRAP_CARD_SIZE		768
 #define BOOTSTRAP_CARD_ADDRS_MAX	16
 #define BOOTSTRAP_CARD_TEXT		256
 #define BOOTSTRAP_HOST_SIZE		16
+
+/* Rounds.  Those of probes are left out unless several addresses remain (bootstrap/probe.h). */
+#define BOOTSTRAP_ROUND_INTRODUCE	1	/* the ranks learn of each other */
+#define BOOTSTRAP_ROUND_JOINED		2	/* every rank has joined */
+#define BOOTSTRAP_ROUND_LISTEN		3	/* the first rank of each host listens */
+#define BOOTSTRAP_ROUND_REACHED		4	/* it has tried to connect to others */
 
 #define BOOTSTRAP_CARD_SECURED	(1U << 0)	/* the rank was given a secret */
 #define BOOTSTRAP_CARD_MADE	(1U << 1)	/* rank 0 made the secret in this card */
@@ -46,13 +52,13 @@ struct bootstrap_place {
 
 /**
  * struct bootstrap_card - card of one rank
- * @round: 1: the ranks learn of each other; 2: every rank has joined
+ * @round: BOOTSTRAP_ROUND_*
  * @flags: BOOTSTRAP_CARD_*
  * @rank: rank that wrote it
  * @nranks: number of ranks of the group, as the rank was told
  * @err: negative errno with which the rank failed; or 0
  * @lanes: number of lanes that it asks for; 0: any
- * @id: id of the group; valid on rank 0
+ * @number: in round 1 id of the group, valid on rank 0; of probes: port, or what was reached
  * @left_ms: time until the rank's deadline in ms
  * @name: name of the group; empty: any
  * @secret: in round 1 the secret, with BOOTSTRAP_CARD_MADE; in round 2 a proof of the secret
@@ -68,7 +74,7 @@ struct bootstrap_card {
 	uint32_t nranks;
 	int err;
 	uint32_t lanes;
-	uint64_t id;
+	uint64_t number;
 	uint32_t left_ms;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	uint8_t secret[COLLECTIVE_SECRET_SIZE];

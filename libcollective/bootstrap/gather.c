@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bootstrap/address.h"
 #include "bootstrap/bootstrap.h"
@@ -12,6 +13,7 @@
 #include "bootstrap/card.h"
 #include "bootstrap/gather.h"
 #include "bootstrap/place.h"
+#include "bootstrap/probe.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
 #include "comm/deadline.h"
@@ -23,6 +25,7 @@
  * @exchange: the exchange
  * @bytes: cards as they are exchanged
  * @cards: cards of all ranks
+ * @hosts: memory for bootstrap/probe.h
  * @own: card of this rank
  * @err: error of this rank; or 0
  * @detail: text of @err, or of the error of another rank
@@ -32,6 +35,7 @@ struct gather {
 	const struct exchange *exchange;
 	uint8_t *bytes;
 	struct bootstrap_card *cards;
+	struct probe_host *hosts;
 	struct bootstrap_card own;
 	int err;
 	struct coll_detail *detail;
@@ -47,33 +51,67 @@ static void begin_card(struct gather *gather, unsigned int round)
 	card->rank = settings->rank;
 	card->nranks = settings->nranks;
 	card->lanes = settings->lanes;
-	card->id = settings->id;
+	card->number = settings->id;
 	card->left_ms = coll_deadline_left(settings->deadline);
 	strcpy(card->name, settings->name);
 }
 
-/* Exchange this rank's card for all cards. */
-static int exchange_cards(struct gather *gather)
+/* Give this rank's card, and get all, as bytes. */
+static int exchange_bytes(struct gather *gather)
 {
-	const struct coll_settings *settings = gather->settings;
-	const unsigned int round = gather->own.round;
 	uint8_t mine[BOOTSTRAP_CARD_SIZE];
-	int i, err;
+	int err;
 
 	gather->own.err = gather->err;
 	if (gather->err)
 		snprintf(gather->own.text, sizeof(gather->own.text), "%s", gather->detail->text);
 	bootstrap_write_card(mine, &gather->own);
 	err = gather->exchange->ops->gather(gather->exchange, mine, sizeof(mine), gather->bytes,
-					    settings->deadline, gather->detail);
+					    gather->settings->deadline, gather->detail);
 	explicit_bzero(mine, sizeof(mine));
-	for (i = 0; !err && i < settings->nranks; i++)
-		if (bootstrap_read_card(gather->bytes + (size_t)i * BOOTSTRAP_CARD_SIZE, round,
-					&gather->cards[i]))
-			err = coll_fail(gather->detail, -EPROTO,
-					"what the exchange gave for rank %d is no card of round %u: do all ranks run this version of the library, and does the exchange keep the order of ranks?",
-					i, round);
-	explicit_bzero(gather->bytes, (size_t)settings->nranks * BOOTSTRAP_CARD_SIZE);
+	return err;
+}
+
+static int read_card(const struct gather *gather, int rank, struct bootstrap_card *card)
+{
+	const unsigned int round = gather->own.round;
+
+	if (!bootstrap_read_card(gather->bytes + (size_t)rank * BOOTSTRAP_CARD_SIZE, round, card))
+		return 0;
+	return coll_fail(gather->detail, -EPROTO,
+			 "what the exchange gave for rank %d is no card of round %u: do all ranks run this version of the library, and does the exchange keep the order of ranks?",
+			 rank, round);
+}
+
+/* Exchange this rank's card for all cards. */
+static int exchange_cards(struct gather *gather)
+{
+	int i, err = exchange_bytes(gather);
+
+	for (i = 0; !err && i < gather->settings->nranks; i++)
+		err = read_card(gather, i, &gather->cards[i]);
+	explicit_bzero(gather->bytes, (size_t)gather->settings->nranks * BOOTSTRAP_CARD_SIZE);
+	return err;
+}
+
+/* Exchange the number of a round of probes, and keep those of the first ranks of hosts. */
+static int exchange_number(struct gather *gather, struct probe *probe, unsigned int round,
+			   uint64_t number)
+{
+	struct bootstrap_card card;
+	unsigned int h;
+	int err;
+
+	begin_card(gather, round);
+	gather->own.number = number;
+	err = exchange_bytes(gather);
+	for (h = 0; !err && h < probe->nhosts; h++) {
+		err = read_card(gather, probe->hosts[h].rank, &card);
+		if (round == BOOTSTRAP_ROUND_LISTEN)
+			probe->hosts[h].port = card.number;
+		else
+			probe->hosts[h].reached = card.number;
+	}
 	return err;
 }
 
@@ -164,7 +202,7 @@ static int agree(struct gather *gather)
 		return err;
 	agree_on_deadline(gather);
 	strcpy(settings->name, gather->cards[0].name);
-	settings->id = gather->cards[0].id;
+	settings->id = gather->cards[0].number;
 	return agree_on_lanes(gather);
 }
 
@@ -178,7 +216,7 @@ static int introduce(struct gather *gather)
 		if (!gather->err && !secured && !settings->insecure)
 			gather->err = coll_secret_make(settings, gather->detail);
 	}
-	begin_card(gather, 1);
+	begin_card(gather, BOOTSTRAP_ROUND_INTRODUCE);
 	if (!gather->err)
 		gather->err = bootstrap_list_places(&gather->own, settings, gather->detail);
 	if (secured)
@@ -204,7 +242,52 @@ static void make_proof(const struct coll_settings *settings, int rank,
 	coll_secret_prove(settings, COLL_SIDE_CARD, message, sizeof(message), nonce, proof);
 }
 
-/* Choose an address and JOIN.  An error is told to the others by the next card. */
+/* Try the addresses until all hosts are reached.  Return: 0 or a negative errno. */
+static int run_rounds(struct gather *gather, struct probe *probe, int listener,
+		      struct sockaddr_storage *addr)
+{
+	const bool leads = probe_leads(probe);
+	bool decided = false;
+	int err = 0;
+
+	while (!err && !decided && probe_next(probe)) {
+		err = exchange_number(gather, probe, BOOTSTRAP_ROUND_REACHED,
+				      leads ? probe_connect(probe) : 0);
+		if (listener >= 0)
+			probe_accept(probe, listener);
+		decided = !err && probe_decide(probe);
+	}
+	if (decided)
+		*addr = probe_place(probe, probe->own)->addr;
+	return err;
+}
+
+/*
+ * Where several addresses remain, find the one of this host that others reach.  @addr: set to it,
+ * unless nothing is found out.
+ */
+static int probe_addresses(struct gather *gather, struct sockaddr_storage *addr)
+{
+	int listener = -1, err;
+	struct probe probe;
+	uint16_t port = 0;
+	unsigned int h;
+
+	if (!probe_begin(&probe, gather->cards, gather->settings, gather->hosts))
+		return 0;
+	if (probe_leads(&probe))
+		listener = probe_listen(&probe, &port);
+	err = exchange_number(gather, &probe, BOOTSTRAP_ROUND_LISTEN, port);
+	for (h = 0; h < probe.nhosts && probe.hosts[h].port; h++)
+		;
+	if (!err && h == probe.nhosts)
+		err = run_rounds(gather, &probe, listener, addr);
+	if (listener >= 0)
+		close(listener);
+	return err;
+}
+
+/* Choose an address, unless it is known, and JOIN.  The next card tells the others of an error. */
 static int join(struct gather *gather, int fd, struct sockaddr_storage *addr)
 {
 	const struct bootstrap_card *first = &gather->cards[0];
@@ -214,8 +297,9 @@ static int join(struct gather *gather, int fd, struct sockaddr_storage *addr)
 
 	if (settings->rank && first->flags & BOOTSTRAP_CARD_MADE)
 		err = coll_secret_take(settings, first->secret, gather->detail);
-	err = err ?: bootstrap_choose_place(addr, gather->cards, settings, gather->detail) ?:
-	      bootstrap_check_address(settings, addr, gather->detail) ?:
+	if (!err && addr->ss_family == AF_UNSPEC)
+		err = bootstrap_choose_place(addr, gather->cards, settings, gather->detail);
+	err = err ?: bootstrap_check_address(settings, addr, gather->detail) ?:
 	      coll_rejoin_port_join(fd, settings, addr, gather->detail);
 	/* The kernel may have chosen the number of lanes. */
 	if (!err && !settings->lanes && !coll_device_status(fd, &status) &&
@@ -226,7 +310,7 @@ static int join(struct gather *gather, int fd, struct sockaddr_storage *addr)
 
 static int report_address(struct gather *gather, const struct sockaddr_storage *addr)
 {
-	begin_card(gather, 2);
+	begin_card(gather, BOOTSTRAP_ROUND_JOINED);
 	if (!gather->err) {
 		gather->own.addrs[0].addr = *addr;
 		gather->own.naddrs = 1;
@@ -268,7 +352,7 @@ static int read_addresses(struct gather *gather, const struct sockaddr_storage *
 static int run(struct gather *gather, int fd, struct sockaddr_storage *peers)
 {
 	struct sockaddr_storage own = { 0 };
-	int err = introduce(gather);
+	int err = introduce(gather) ?: probe_addresses(gather, &own);
 
 	if (err)
 		return err;
@@ -290,7 +374,7 @@ static int tell_no_memory(struct gather *gather)
 	uint8_t mine[BOOTSTRAP_CARD_SIZE];
 
 	gather->err = coll_fail(gather->detail, -ENOMEM, "no memory");
-	begin_card(gather, 1);
+	begin_card(gather, BOOTSTRAP_ROUND_INTRODUCE);
 	gather->own.err = gather->err;
 	strcpy(gather->own.text, "no memory");
 	bootstrap_write_card(mine, &gather->own);
@@ -313,14 +397,17 @@ int bootstrap_run_gather(int fd, struct coll_settings *settings, const struct ex
 		.exchange = exchange,
 		.bytes = calloc(n, BOOTSTRAP_CARD_SIZE),
 		.cards = calloc(n, sizeof(*gather.cards)),
+		.hosts = calloc(n, sizeof(*gather.hosts)),
 		.err = fd < 0 ? fd : 0,
 		.detail = detail,
 	};
-	int err = gather.bytes && gather.cards ? run(&gather, fd, peers) : tell_no_memory(&gather);
+	int err = gather.bytes && gather.cards && gather.hosts ? run(&gather, fd, peers) :
+		  tell_no_memory(&gather);
 
 	if (gather.cards)
 		explicit_bzero(gather.cards, n * sizeof(*gather.cards));
 	explicit_bzero(&gather.own, sizeof(gather.own));
+	free(gather.hosts);
 	free(gather.cards);
 	free(gather.bytes);
 	return err ? coll_fail(detail, err, "%s", coll_strerror(err)) : 0;

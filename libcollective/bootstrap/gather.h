@@ -10,6 +10,7 @@
  * Every rank takes the same steps:
  *
  *	exchange	name, lanes, addresses of the host; id and secret, from rank 0
+ *	probe		if several addresses remain: which the others reach (bootstrap/probe.h)
  *	choose		an address, by all ranks' cards, and JOIN
  *	exchange	the bound address, and a proof of the secret
  *

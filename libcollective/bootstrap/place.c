@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,41 @@
 
 #define ROUTE_PAUSE_MS	50
 
-static bool same_network(const struct bootstrap_place *a, const struct bootstrap_place *b)
+bool bootstrap_same_network(const struct bootstrap_place *a, const struct bootstrap_place *b)
 {
 	return a->prefix && a->prefix == b->prefix &&
 	       coll_address_in_network(&b->addr, &a->addr, a->prefix);
+}
+
+void bootstrap_note(struct coll_settings *settings, const char *format, ...)
+{
+	const size_t size = sizeof(settings->places);
+	char before[sizeof(settings->places)];
+	size_t length;
+	va_list args;
+
+	memcpy(before, settings->places, size);
+	va_start(args, format);
+	vsnprintf(settings->places, size, format, args);
+	va_end(args);
+	length = strlen(settings->places);
+	if (before[0])
+		snprintf(settings->places + length, size - length, "; %s", before);
+}
+
+void bootstrap_note_translation(struct coll_settings *settings, int rank,
+				const struct sockaddr_storage *seen,
+				const struct sockaddr_storage *own)
+{
+	char from[COLL_ADDRESS_TEXT], text[COLL_ADDRESS_TEXT];
+
+	if (strstr(settings->places, "address translation"))
+		return;
+	coll_address_format_host(seen, from);
+	coll_address_format_host(own, text);
+	bootstrap_note(settings,
+		       "rank %d came from %s and gives %s as its address: address translation? (COLL_LOCAL_ADDR there)",
+		       rank, from, text);
 }
 
 /* Add an address to the text about addresses, which ends with "..." if it does not fit. */
@@ -137,7 +169,7 @@ int bootstrap_list_places(struct bootstrap_card *card, struct coll_settings *set
 	return 0;
 }
 
-static bool same_host(const struct bootstrap_card *a, const struct bootstrap_card *b)
+bool bootstrap_same_host(const struct bootstrap_card *a, const struct bootstrap_card *b)
 {
 	return !memcmp(a->host, b->host, sizeof(a->host));
 }
@@ -148,7 +180,8 @@ static bool can_use_loopback(const struct bootstrap_card *cards, int nranks)
 	int i;
 
 	for (i = 0; i < nranks; i++)
-		if (!same_host(&cards[i], &cards[0]) || cards[i].flags & BOOTSTRAP_CARD_FIXED)
+		if (!bootstrap_same_host(&cards[i], &cards[0]) ||
+		    cards[i].flags & BOOTSTRAP_CARD_FIXED)
 			return false;
 	return true;
 }
@@ -160,10 +193,13 @@ static bool identifies_host(const struct bootstrap_card *cards, int nranks, int 
 	unsigned int j;
 	int i;
 
-	for (i = 0; i < nranks; i++)
-		for (j = 0; !same_host(&cards[i], &cards[rank]) && j < cards[i].naddrs; j++)
+	for (i = 0; i < nranks; i++) {
+		if (bootstrap_same_host(&cards[i], &cards[rank]))
+			continue;
+		for (j = 0; j < cards[i].naddrs; j++)
 			if (coll_address_same_host(&cards[i].addrs[j].addr, &place->addr))
 				return false;
+	}
 	return true;
 }
 
@@ -175,7 +211,7 @@ static const struct bootstrap_place *find_in_network(const struct bootstrap_card
 	unsigned int j;
 
 	for (j = 0; j < card->naddrs; j++)
-		if (same_network(place, &card->addrs[j]) &&
+		if (bootstrap_same_network(place, &card->addrs[j]) &&
 		    identifies_host(cards, nranks, rank, &card->addrs[j]))
 			return &card->addrs[j];
 	return NULL;
@@ -212,7 +248,7 @@ static int find_far(const struct bootstrap_card *cards, const struct coll_settin
 	for (i = 0; i < settings->nranks; i++) {
 		if (cards[i].flags & BOOTSTRAP_CARD_FIXED)
 			return i;
-		if (same_host(&cards[far], &cards[settings->rank]))
+		if (bootstrap_same_host(&cards[far], &cards[settings->rank]))
 			far = i;
 	}
 	return far;
@@ -238,7 +274,7 @@ static int find_route(struct sockaddr_storage *addr, const struct bootstrap_card
 		coll_address_format(&place->addr, text);
 		err = coll_address_route(addr, &place->addr);
 		if (!err && (!coll_address_is_loopback(addr) ||
-			     same_host(&cards[far], &cards[settings->rank])))
+			     bootstrap_same_host(&cards[far], &cards[settings->rank])))
 			return 0;
 	}
 	return err ?: -ENETUNREACH;

@@ -35,4 +35,18 @@ int bootstrap_list_places(struct bootstrap_card *card, struct coll_settings *set
 int bootstrap_choose_place(struct sockaddr_storage *addr, const struct bootstrap_card *cards,
 			   const struct coll_settings *settings, struct coll_detail *detail);
 
+/* Are two ranks on one host: of one kernel and network namespace? */
+bool bootstrap_same_host(const struct bootstrap_card *a, const struct bootstrap_card *b);
+
+bool bootstrap_same_network(const struct bootstrap_place *a, const struct bootstrap_place *b);
+
+/* Put a sentence in front of what is known of addresses (@settings->places). */
+void bootstrap_note(struct coll_settings *settings, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Note that a rank came from @seen and calls itself @own, unless this is known of another rank. */
+void bootstrap_note_translation(struct coll_settings *settings, int rank,
+				const struct sockaddr_storage *seen,
+				const struct sockaddr_storage *own);
+
 #endif /* COLL_PLACE_H */

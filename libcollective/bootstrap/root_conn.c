@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bootstrap/place.h"
 #include "bootstrap/root.h"
 #include "comm/deadline.h"
 
@@ -418,17 +419,9 @@ static int handle_unauthenticated(struct bootstrap_root *root, struct bootstrap_
 static void note_translation(struct bootstrap_root *root, int rank,
 			     const struct sockaddr_storage *from)
 {
-	char seen[COLL_ADDRESS_TEXT], own[COLL_ADDRESS_TEXT];
-	struct coll_settings *settings = root->settings;
-
-	if (settings->places[0] || from->ss_family != root->peers[rank].ss_family ||
-	    coll_address_same_host(from, &root->peers[rank]))
-		return;
-	coll_address_format_host(from, seen);
-	coll_address_format_host(&root->peers[rank], own);
-	snprintf(settings->places, sizeof(settings->places),
-		 "rank %d came from %s and gives %s as its address: address translation? (COLL_LOCAL_ADDR there)",
-		 rank, seen, own);
+	if (from->ss_family == root->peers[rank].ss_family &&
+	    !coll_address_same_host(from, &root->peers[rank]))
+		bootstrap_note_translation(root->settings, rank, from, &root->peers[rank]);
 }
 
 /* Handle the message in @conn->in. */

@@ -16,7 +16,7 @@ struct coll_secret;
 
 #define COLL_HOSTNAME_SIZE	256
 #define COLL_PORT_DEFAULT	27182
-#define COLL_PLACES_SIZE	256
+#define COLL_PLACES_SIZE	384
 #define COLL_KEY_SIZE		64	/* of a key, with NUL */
 
 /** enum coll_launcher - what told this process its rank */

@@ -209,12 +209,12 @@ enum coll_collective {
  * @exchange(@exchange_context, mine, size, all) must copy the @size bytes at mine of every rank
  * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
  * fails.  @size is the same on all ranks, below 1,024.  Nothing else is needed: @rank and @nranks
- * are set, or come from the launcher.  coll_init() calls it once or twice, as often on every
- * rank, also on a rank that fails: only an invalid struct and an unknown rank or number of
- * ranks end coll_init() before the call.  Rank 0 makes a secret,
- * unless the ranks have one or COLL_CONFIG_INSECURE is set there, and it travels by the
- * exchange, which has to keep it from others.  A callback that waits for a rank has to end
- * by itself.
+ * are set, or come from the launcher.  coll_init() calls it once or twice, and up to seven
+ * times more where several addresses remain; as often on every rank, also on a rank that fails:
+ * only an invalid struct and an unknown rank or number of ranks end coll_init() before the
+ * call.  Rank 0 makes a secret, unless the ranks have one or COLL_CONFIG_INSECURE is set there,
+ * and it travels by the exchange, which has to keep it from others.  A callback that waits for a
+ * rank has to end by itself.
  *
  * COLL_CONFIG_REPRODUCIBLE must be set on every rank or on none (EBADMSG).  Every reduction
  * of the communicator then takes the elements in the order of ranks,

@@ -129,7 +129,7 @@ static void check_card(const __u8 *bytes, size_t size)
 	memcpy(from, "COLX", 4);
 	from[4] = BOOTSTRAP_CARD_VERSION;
 	memcpy(from + 5, bytes, size < BOOTSTRAP_CARD_SIZE - 5 ? size : BOOTSTRAP_CARD_SIZE - 5);
-	for (round = 1; round <= 2; round++) {
+	for (round = 1; round <= 4; round++) {
 		if (bootstrap_read_card(from, round, &card))
 			continue;
 		require(card.round == round && card.err <= 0 && card.err > -4096);
@@ -142,7 +142,7 @@ static void check_card(const __u8 *bytes, size_t size)
 		bootstrap_write_card(again, &card);
 		require(!bootstrap_read_card(again, round, &same));
 		require(same.rank == card.rank && same.nranks == card.nranks &&
-			same.id == card.id && same.naddrs == card.naddrs);
+			same.number == card.number && same.naddrs == card.naddrs);
 	}
 	free(from);
 }

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/* What is tried, and what follows from it.  Everything here is the same on every rank. */
+#include <string.h>
+
+#include "bootstrap/address.h"
+#include "bootstrap/place.h"
+#include "bootstrap/probe.h"
+
+bool probe_leads(const struct probe *probe)
+{
+	return probe->hosts[probe->own].rank == probe->settings->rank;
+}
+
+static const struct bootstrap_card *card_of(const struct probe *probe, unsigned int host)
+{
+	return &probe->cards[probe->hosts[host].rank];
+}
+
+const struct bootstrap_place *probe_place(const struct probe *probe, unsigned int host)
+{
+	return &card_of(probe, host)->addrs[probe->hosts[host].at];
+}
+
+/* Each connects to all others; if there are many, to those at distances of powers of two. */
+static unsigned int distance(const struct probe *probe, unsigned int i)
+{
+	return probe->nhosts - 1 <= PROBE_PEERS_MAX ? i + 1 : 1U << i;
+}
+
+unsigned int probe_peers(const struct probe *probe)
+{
+	unsigned int n = 0;
+
+	while (n < PROBE_PEERS_MAX && distance(probe, n) < probe->nhosts)
+		n++;
+	return n;
+}
+
+unsigned int probe_peer(const struct probe *probe, unsigned int host, unsigned int i)
+{
+	return (host + distance(probe, i)) % probe->nhosts;
+}
+
+static void find_hosts(struct probe *probe)
+{
+	const struct bootstrap_card *cards = probe->cards;
+	unsigned int h;
+	int i;
+
+	for (i = 0; i < probe->settings->nranks; i++) {
+		for (h = 0; h < probe->nhosts; h++)
+			if (bootstrap_same_host(&cards[i], card_of(probe, h)))
+				break;
+		if (h == probe->nhosts)
+			probe->hosts[probe->nhosts++].rank = i;
+		if (i == probe->settings->rank)
+			probe->own = h;
+	}
+}
+
+static bool has_address(const struct bootstrap_card *card, const struct bootstrap_place *place)
+{
+	unsigned int j;
+
+	for (j = 0; j < card->naddrs; j++)
+		if (coll_address_same_host(&card->addrs[j].addr, &place->addr))
+			return true;
+	return false;
+}
+
+static void find_unique(struct probe *probe, unsigned int host)
+{
+	const struct bootstrap_card *card = card_of(probe, host);
+	unsigned int j, h;
+
+	for (j = 0; j < card->naddrs; j++) {
+		for (h = 0; h < probe->nhosts; h++)
+			if (h != host && has_address(card_of(probe, h), &card->addrs[j]))
+				break;
+		if (h == probe->nhosts)
+			probe->hosts[host].unique |= 1U << j;
+	}
+}
+
+/* Choose the host's address in @network; NULL: of the family, from number @from on. */
+static bool choose(struct probe *probe, unsigned int host, const struct bootstrap_place *network,
+		   unsigned int from)
+{
+	const struct bootstrap_card *card = card_of(probe, host);
+	unsigned int j;
+
+	for (j = from; j < card->naddrs; j++) {
+		const struct bootstrap_place *place = &card->addrs[j];
+
+		if (!(probe->hosts[host].unique & 1U << j))
+			continue;
+		if (network ? bootstrap_same_network(network, place) :
+		    place->addr.ss_family == probe->family) {
+			probe->hosts[host].at = j;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool choose_all(struct probe *probe, const struct bootstrap_place *network)
+{
+	unsigned int h;
+
+	for (h = 0; h < probe->nhosts; h++)
+		if (!choose(probe, h, network, 0))
+			return false;
+	return true;
+}
+
+static void find_networks(struct probe *probe)
+{
+	const struct bootstrap_card *first = card_of(probe, 0);
+	unsigned int i, j;
+
+	for (j = 0; j < first->naddrs && probe->nnetworks < PROBE_NETWORKS_MAX; j++) {
+		for (i = 0; i < probe->nnetworks; i++)
+			if (bootstrap_same_network(probe->networks[i], &first->addrs[j]))
+				break;
+		if (i == probe->nnetworks && probe->hosts[0].unique & 1U << j &&
+		    choose_all(probe, &first->addrs[j]))
+			probe->networks[probe->nnetworks++] = &first->addrs[j];
+	}
+}
+
+bool probe_begin(struct probe *probe, const struct bootstrap_card *cards,
+		 struct coll_settings *settings, struct probe_host *hosts)
+{
+	bool several = false;
+	unsigned int h;
+	int i;
+
+	memset(probe, 0, sizeof(*probe));
+	probe->cards = cards;
+	probe->settings = settings;
+	probe->hosts = hosts;
+	for (i = 0; i < settings->nranks; i++)
+		if (cards[i].flags & BOOTSTRAP_CARD_FIXED)
+			return false;
+	find_hosts(probe);
+	if (probe->nhosts == 1)
+		return false;
+	for (h = 0; h < probe->nhosts; h++) {
+		find_unique(probe, h);
+		if (!hosts[h].unique)
+			return false;
+		several |= !!(hosts[h].unique & (hosts[h].unique - 1));
+	}
+	find_networks(probe);
+	/* Without a common network, one address of each is a guess all the same. */
+	return several || !probe->nnetworks;
+}
+
+/* Choose the next addresses of the hosts that were not reached. */
+static bool advance(struct probe *probe)
+{
+	unsigned int h;
+
+	for (h = 0; h < probe->nhosts; h++)
+		if (!probe->hosts[h].found && !choose(probe, h, NULL, probe->hosts[h].at + 1))
+			return false;
+	return true;
+}
+
+bool probe_next(struct probe *probe)
+{
+	if (probe->round == PROBE_ROUNDS_MAX)
+		return false;
+	probe->network = NULL;
+	if (probe->round < probe->nnetworks) {
+		probe->network = probe->networks[probe->round++];
+		return choose_all(probe, probe->network);
+	}
+	probe->round++;
+	if (probe->family != AF_UNSPEC && advance(probe))
+		return true;
+	while (probe->family != AF_INET6) {
+		probe->family = probe->family == AF_UNSPEC ? AF_INET : AF_INET6;
+		if (choose_all(probe, NULL))
+			return true;
+	}
+	return false;
+}
+
+bool probe_decide(struct probe *probe)
+{
+	const unsigned int n = probe_peers(probe);
+	char text[COLL_ADDRESS_TEXT];
+	unsigned int h, i, to;
+	bool all = true;
+
+	for (h = 0; h < probe->nhosts; h++)
+		probe->hosts[h].found = true;
+	for (h = 0; h < probe->nhosts; h++)
+		for (i = 0; i < n; i++) {
+			to = probe_peer(probe, h, i);
+			if (probe->hosts[h].reached & (uint64_t)1 << i)
+				continue;
+			probe->hosts[to].found = false;
+			if (all) {
+				coll_address_format_host(&probe_place(probe, to)->addr, text);
+				bootstrap_note(probe->settings,
+					       "rank %d did not reach rank %d at %s",
+					       probe->hosts[h].rank, probe->hosts[to].rank, text);
+			}
+			all = false;
+		}
+	return all;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * Where several addresses of the hosts remain, find by connecting which the others reach.
+ *
+ * The first rank of each host listens at a port on all addresses, and connects to some other hosts.
+ * All ranks know from the cards which address of each host is tried, and learn by the exchange
+ * which was reached, so all choose the same ones.  A round tries one address of each host:
+ *
+ *	the address in a network that all hosts share, for each such network;
+ *	then the first address of a family on every host, IPv4 before IPv6, and for a host that was
+ *	not reached its next one.
+ *
+ * The first round in which every host was reached decides.  If none does, nothing is decided.
+ */
+#ifndef COLL_PROBE_H
+#define COLL_PROBE_H
+
+#include "bootstrap/card.h"
+#include "comm/config.h"
+
+#define PROBE_ROUNDS_MAX	6
+#define PROBE_NETWORKS_MAX	4
+#define PROBE_PEERS_MAX		16	/* to which a host connects; each has a bit in a card */
+
+/**
+ * struct probe_host - a host of the group
+ * @rank: its first rank
+ * @unique: bit i: address i of that rank's card is no other host's
+ * @port: at which the rank listens; 0: nowhere
+ * @reached: bit i: the rank has reached its peer i in this round
+ * @at: number of the address that is tried, in the card
+ * @found: true if all hosts of which it is a peer have reached it in this round
+ */
+struct probe_host {
+	int rank;
+	unsigned int unique;
+	uint16_t port;
+	uint64_t reached;
+	unsigned int at;
+	bool found;
+};
+
+/**
+ * struct probe - what is tried
+ * @cards: cards of round 1, by rank
+ * @settings: settings of this rank
+ * @hosts: the hosts, in the order of their first ranks
+ * @nhosts: number of @hosts
+ * @own: host of this rank
+ * @networks: networks that all hosts share, as places of rank 0
+ * @nnetworks: number of @networks
+ * @round: number of rounds so far
+ * @family: family that is tried after the networks; AF_UNSPEC: none yet
+ * @network: network that is tried in this round; NULL: none
+ */
+struct probe {
+	const struct bootstrap_card *cards;
+	struct coll_settings *settings;
+	struct probe_host *hosts;
+	unsigned int nhosts;
+	unsigned int own;
+	const struct bootstrap_place *networks[PROBE_NETWORKS_MAX];
+	unsigned int nnetworks;
+	unsigned int round;
+	int family;
+	const struct bootstrap_place *network;
+};
+
+/*
+ * Find the hosts and the networks; @hosts has space for all ranks.  Return: false: there is no
+ * choice, or an address was asked for.
+ */
+bool probe_begin(struct probe *probe, const struct bootstrap_card *cards,
+		 struct coll_settings *settings, struct probe_host *hosts);
+
+/* Choose the address of each host for the next round.  Return: false: there is none left. */
+bool probe_next(struct probe *probe);
+
+/* Has every host been reached in this round?  If not, the rank's text of addresses says so. */
+bool probe_decide(struct probe *probe);
+
+/* Does this rank listen and connect for its host? */
+bool probe_leads(const struct probe *probe);
+
+/* The address of a host in this round. */
+const struct bootstrap_place *probe_place(const struct probe *probe, unsigned int host);
+
+/* Number of the hosts to which each host connects, and which those are. */
+unsigned int probe_peers(const struct probe *probe);
+unsigned int probe_peer(const struct probe *probe, unsigned int host, unsigned int i);
+
+/* Listen at a port of the range.  Return: a socket, or a negative errno. */
+int probe_listen(const struct probe *probe, uint16_t *port);
+
+/* Connect to the peers.  Return: as @reached; a peer counts as reached if this cannot be known. */
+uint64_t probe_connect(const struct probe *probe);
+
+/*
+ * Take the connections of others.  If one comes from an address that its host did not tell, there
+ * is address translation, and the rank's text of addresses says so.
+ */
+void probe_accept(const struct probe *probe, int listener);
+
+#endif /* COLL_PROBE_H */
