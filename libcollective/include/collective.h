@@ -1241,6 +1241,20 @@ const char *coll_error_detail(struct coll_comm *comm);
  */
 int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size);
 
+/**
+ * coll_addresses - list the addresses of this host that ranks tell the others, and the rest
+ * @text: buffer for the list, which is truncated if too long and always NUL-terminated
+ * @size: size of @text in bytes
+ *
+ * A line for each address has the address, its interface, and "told" or why it is left out, as in
+ * "10.8.0.1 eth1 no carrier"; the best address comes first.  Link-local addresses of IPv6 have no
+ * line.  A local address in the configuration of a rank takes the place of all of them.
+ *
+ * Errors: EINVAL (@text is NULL or @size 0), ENOMEM, or those of getifaddrs().
+ * Return: length of the whole list in bytes, however long @text is.
+ */
+int coll_addresses(char *text, size_t size);
+
 #ifdef __cplusplus
 }
 #endif

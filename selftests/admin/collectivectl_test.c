@@ -495,7 +495,7 @@ TEST(check)
 	EXPECT_EQ(0, run("collectivectl check"));
 	EXPECT_TRUE(printed("OK   module   collective") && printed("OK   device   /dev/"));
 	EXPECT_TRUE(printed("OK   netlink") && printed(" kernel   Linux "));
-	EXPECT_TRUE(printed(" ports    ") && printed(" rdma     "));
+	EXPECT_TRUE(printed(" ports    ") && printed(" address  ") && printed(" rdma     "));
 	EXPECT_EQ(NULL, strstr(output, "FAIL"));
 	EXPECT_EQ(0, run("ulimit -n 64; collectivectl check"));
 	EXPECT_TRUE(printed("WARN files    64 open files"));

@@ -137,7 +137,7 @@ static void test_list(void)
 		"ip addr add 10.8.0.1/24 dev cut",
 		"ip addr add 10.1.0.5/24 dev eth9 && ip addr add fd99::5/64 dev eth9 nodad",
 	};
-	char text[COLL_ADDRESS_TEXT], all[400] = "", why[COLL_DETAIL_SIZE] = "";
+	char text[COLL_ADDRESS_TEXT], all[400] = "", list[2048] = "", why[COLL_DETAIL_SIZE] = "";
 	struct coll_detail detail = { why, sizeof(why) };
 	struct coll_settings settings = { .nranks = RANKS };
 	struct bootstrap_card card = { .round = 1 };
@@ -164,6 +164,13 @@ static void test_list(void)
 		    settings.places[strlen(settings.places) - 1] == '.',
 		    "and what was told is said"))
 		tap_note("%s", settings.places);
+	if (!tap_ok(coll_addresses(list, sizeof(list)) == (int)strlen(list) &&
+		    !strncmp(list, "10.1.0.5 eth9 told\n", 19) &&
+		    strstr(list, "\n10.8.0.1 cut no carrier\n") &&
+		    strstr(list, "\n10.250.0.20 svc host route\n") &&
+		    coll_addresses(text, 8) == (int)strlen(list) && !strcmp(text, "10.1.0."),
+		    "also to a program that asks"))
+		tap_note("%s", list);
 	(void)!system("ip addr flush eth9; "
 		      "ip addr flush svc; ip addr add 10.250.0.1/32 dev svc; "
 		      "ip addr add 169.254.3.1/16 dev svc");
@@ -184,7 +191,7 @@ int main(void)
 		printf("1..0 # SKIP no network namespace\n");
 		return 4;
 	}
-	tap_plan(sizeof(scenes) / sizeof(*scenes) + 3);
+	tap_plan(sizeof(scenes) / sizeof(*scenes) + 4);
 	for (i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
 		play(&scenes[i]);
 	test_list();

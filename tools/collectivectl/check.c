@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -16,6 +15,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include <collective.h>
 
 #include "ctl.h"
 #include "table.h"
@@ -321,31 +322,76 @@ static void check_ports(struct report *report)
 		     first, last);
 }
 
-static void check_network(struct report *report)
-{
-	struct ifaddrs *all, *each;
-	char names[200] = "";
-	size_t length = 0;
+/**
+ * struct remark - addresses of which coll_addresses() says the same
+ * @remark: what it says
+ * @text: the addresses, with their interfaces
+ * @more: number of those that do not fit
+ */
+struct remark {
+	char remark[32];
+	char text[300];
+	unsigned int more;
+};
 
-	if (getifaddrs(&all))
-		return;
-	for (each = all; each; each = each->ifa_next) {
-		if (!each->ifa_addr || each->ifa_flags & IFF_LOOPBACK ||
-		    !(each->ifa_flags & IFF_UP) || length > sizeof(names) - 2 * IF_NAMESIZE ||
-		    (each->ifa_addr->sa_family != AF_INET && each->ifa_addr->sa_family != AF_INET6))
-			continue;
-		/* Addresses of an interface need not follow one another. */
-		if (!strstr(names, each->ifa_name))
-			length += snprintf(names + length, sizeof(names) - length, "%s%s",
-					   length ? " " : "", each->ifa_name);
-	}
-	freeifaddrs(all);
-	if (length)
-		tell(report, "network", VERDICT_OK, NULL, "%s", names);
+static void add_address(struct remark *to, const char *address, const char *interface)
+{
+	const size_t length = strlen(to->text), size = sizeof(to->text);
+
+	if (to->more || length + strlen(address) + strlen(interface) + sizeof(", ()") > size)
+		to->more++;
 	else
-		tell(report, "network", VERDICT_WARN,
+		snprintf(to->text + length, size - length, "%s%s (%s)", length ? ", " : "", address,
+			 interface);
+}
+
+/* Sorts the lines of coll_addresses() by what they say.  Return: the number of remarks. */
+static unsigned int sort_addresses(char *list, struct remark *remarks, unsigned int max)
+{
+	char address[64], interface[IF_NAMESIZE], remark[32], *line, *rest;
+	unsigned int n = 0, i;
+
+	for (line = strtok_r(list, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		if (sscanf(line, "%63s %15s %31[^\n]", address, interface, remark) != 3)
+			continue;
+		for (i = 0; i < n && strcmp(remarks[i].remark, remark); i++)
+			;
+		if (i == max)
+			continue;
+		if (i == n)
+			strcpy(remarks[n++].remark, remark);
+		add_address(&remarks[i], address, interface);
+	}
+	return n;
+}
+
+/* What ranks tell those of other hosts, which decide by what all hosts tell. */
+static void check_addresses(struct report *report)
+{
+	const char *asked = getenv("COLL_LOCAL_ADDR");
+	struct remark remarks[8] = { 0 };
+	char list[1 << 16], more[40];
+	bool told = false, is_told;
+	unsigned int n, i;
+	int error;
+
+	error = coll_addresses(list, sizeof(list));
+	n = error < 0 ? 0 : sort_addresses(list, remarks, ARRAY_SIZE(remarks));
+	for (i = 0; i < n; i++) {
+		is_told = !strcmp(remarks[i].remark, "told");
+		told |= is_told;
+		snprintf(more, sizeof(more), remarks[i].more ? " and %u more" : "",
+			 remarks[i].more);
+		tell(report, "address", VERDICT_OK, NULL, "%s%s: %s%s",
+		     is_told ? "" : "left out, ", remarks[i].remark, remarks[i].text, more);
+	}
+	if (asked && *asked)
+		tell(report, "address", VERDICT_OK, NULL,
+		     "COLL_LOCAL_ADDR is %s: only that is told", asked);
+	else if (!told)
+		tell(report, "address", VERDICT_WARN,
 		     "ranks of other hosts need an address in this network namespace",
-		     "no interface but loopback is up");
+		     "%s", error < 0 ? strerror(-error) : "none to tell other hosts");
 }
 
 /* Are all ports of an RDMA device active?  @text: their states. */
@@ -407,7 +453,7 @@ int ctl_check(int argc, char **argv)
 	check_memory(&report);
 	check_files(&report);
 	check_ports(&report);
-	check_network(&report);
+	check_addresses(&report);
 	check_rdma(&report);
 	if (ctl.json)
 		table_print(report.table);
