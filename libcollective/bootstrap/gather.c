@@ -371,6 +371,10 @@ static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
 static int tell_no_memory(struct gather *gather)
 {
 	const struct exchange *exchange = gather->exchange;
+	const struct timespec until = {
+		.tv_sec = gather->settings->deadline / 1000,
+		.tv_nsec = gather->settings->deadline % 1000 * 1000000,
+	};
 	uint8_t mine[BOOTSTRAP_CARD_SIZE];
 
 	gather->err = coll_fail(gather->detail, -ENOMEM, "no memory");
@@ -378,8 +382,8 @@ static int tell_no_memory(struct gather *gather)
 	gather->own.err = gather->err;
 	strcpy(gather->own.text, "no memory");
 	bootstrap_write_card(mine, &gather->own);
-	/* Another thread of this process that has no memory either: one of the two is heard. */
-	if (pthread_mutex_trylock(&reserve_lock))
+	/* Another thread of this process that has no memory either is heard before. */
+	if (pthread_mutex_clocklock(&reserve_lock, CLOCK_MONOTONIC, &until))
 		return gather->err;
 	(void)exchange->ops->gather(exchange, mine, sizeof(mine), reserve,
 				    gather->settings->deadline, gather->detail);

@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -471,10 +472,27 @@ static void send_result(struct bootstrap_root *root, int err)
 			bootstrap_conn_close(&root->conns[i]);
 }
 
-static bool allocate(struct bootstrap_root *root)
+static void clear_conns(struct bootstrap_root *root)
 {
 	size_t i;
 
+	for (i = 0; i < root->nconns; i++) {
+		root->conns[i].fd = -1;
+		root->conns[i].rank = -1;
+	}
+}
+
+static void release(struct bootstrap_root *root)
+{
+	free(root->last);
+	free(root->polls);
+	free(root->ranks);
+	free(root->conns);
+}
+
+/* Return: false: there is no memory, and none is taken. */
+static bool allocate(struct bootstrap_root *root)
+{
 	root->nconns = conns_wanted(root);
 	if (!root->nconns)
 		root->nconns = 1;
@@ -483,13 +501,51 @@ static bool allocate(struct bootstrap_root *root)
 	root->polls = calloc(root->nconns + BOOTSTRAP_LISTENERS_MAX, sizeof(*root->polls));
 	root->last = malloc(BOOTSTRAP_MESSAGE_MAX +
 			    (size_t)root->settings->nranks * BOOTSTRAP_ENTRY_SIZE);
-	if (!root->conns || !root->ranks || !root->polls || !root->last)
+	if (!root->conns || !root->ranks || !root->polls || !root->last) {
+		release(root);
 		return false;
-	for (i = 0; i < root->nconns; i++) {
-		root->conns[i].fd = -1;
-		root->conns[i].rank = -1;
 	}
+	clear_conns(root);
 	return true;
+}
+
+/*
+ * Memory for rank 0 if it has no other: it has to tell the ranks, which would look for it until
+ * their deadline.  Unused, it takes no space.
+ */
+#define RESERVE_CONNS	32
+
+static struct {
+	pthread_mutex_t lock;
+	struct bootstrap_conn conns[RESERVE_CONNS];
+	struct bootstrap_rank ranks[COLLECTIVE_RANKS_MAX];
+	struct pollfd polls[RESERVE_CONNS + BOOTSTRAP_LISTENERS_MAX];
+	uint8_t last[BOOTSTRAP_HEAD_SIZE + BOOTSTRAP_FAIL_MAX];
+} reserve = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Tell all ranks that there is no memory. */
+static int tell_no_memory(struct bootstrap_root *root)
+{
+	const struct timespec until = {
+		.tv_sec = root->deadline / 1000,
+		.tv_nsec = root->deadline % 1000 * 1000000,
+	};
+	int err = coll_fail(&root->failure, -ENOMEM, "rank 0 has no memory");
+
+	/* Another thread of this process that is rank 0 and has no memory either. */
+	if (pthread_mutex_clocklock(&reserve.lock, CLOCK_MONOTONIC, &until))
+		return err;
+	if (root->nconns > RESERVE_CONNS)
+		root->nconns = RESERVE_CONNS;
+	root->conns = reserve.conns;
+	root->ranks = reserve.ranks;
+	root->polls = reserve.polls;
+	root->last = reserve.last;
+	memset(root->ranks, 0, root->settings->nranks * sizeof(*root->ranks));
+	clear_conns(root);
+	send_result(root, err);
+	pthread_mutex_unlock(&reserve.lock);
+	return err;
 }
 
 int bootstrap_run_root(int fd, struct coll_settings *settings,
@@ -516,11 +572,11 @@ int bootstrap_run_root(int fd, struct coll_settings *settings,
 	if (!root.nlisteners)
 		goto out;
 	err = err ?: bootstrap_choose_id(settings, &root.failure);
-	if (!allocate(&root)) {
-		err = -ENOMEM;
-		goto free;
-	}
 	settings->rank = 0;
+	if (!allocate(&root)) {
+		err = tell_no_memory(&root);
+		goto close;
+	}
 	bootstrap_root_recall_keys(&root);
 	if (!err && root.nconns < CONNS_MIN)
 		err = too_few_files(&root, -EMFILE);
@@ -530,13 +586,10 @@ int bootstrap_run_root(int fd, struct coll_settings *settings,
 	if (!err && settings->auto_rank)
 		bootstrap_root_remember_keys(&root);
 	send_result(&root, err);
-free:
+	release(&root);
+close:
 	while (root.nlisteners)
 		close(root.listeners[--root.nlisteners]);
-	free(root.last);
-	free(root.polls);
-	free(root.ranks);
-	free(root.conns);
 out:
 	if (err)
 		coll_fail(detail, err, "%s", why[0] ? why : "no memory");

@@ -169,19 +169,34 @@ static int read_fd_or_file(uint8_t *key, const char *number, uint64_t deadline,
 	return err && path ? read_file(key, path, detail) : err;
 }
 
+/* The secret of a process that has no memory, which needs one to be heard by the other ranks. */
+static struct {
+	struct coll_secret secret;
+	uint8_t key[COLLECTIVE_SECRET_SIZE];
+	bool is_used;
+} spare;
+
+static struct coll_secret *take_spare(void)
+{
+	if (__atomic_exchange_n(&spare.is_used, true, __ATOMIC_ACQUIRE))
+		return NULL;
+	spare.secret = (struct coll_secret){ .refs = 1, .key = spare.key };
+	return &spare.secret;
+}
+
 static struct coll_secret *secret_new(void)
 {
 	struct coll_secret *secret = malloc(sizeof(*secret));
 	const size_t page = sysconf(_SC_PAGESIZE);
 
 	if (!secret)
-		return NULL;
+		return take_spare();
 	secret->refs = 1;
 	secret->key = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			   0);
 	if (secret->key == MAP_FAILED) {
 		free(secret);
-		return NULL;
+		return take_spare();
 	}
 	/* Both are optional: an older kernel has neither. */
 	(void)madvise(secret->key, page, MADV_DONTDUMP);
@@ -201,6 +216,10 @@ void coll_secret_put(struct coll_secret *secret)
 	if (!secret || __atomic_sub_fetch(&secret->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	explicit_bzero(secret->key, COLLECTIVE_SECRET_SIZE);
+	if (secret == &spare.secret) {
+		__atomic_store_n(&spare.is_used, false, __ATOMIC_RELEASE);
+		return;
+	}
 	munmap(secret->key, sysconf(_SC_PAGESIZE));
 	free(secret);
 }

@@ -120,22 +120,18 @@ static int report(struct coll_settings *settings, const struct exchange *exchang
 static int connect_group(struct coll_comm *comm, const struct exchange *exchange,
 			 struct coll_detail *detail)
 {
-	struct sockaddr_storage *peers;
 	int err;
 
-	peers = calloc(comm->nranks, sizeof(*peers));
-	if (!peers)
+	comm->peers = calloc(comm->nranks, sizeof(*comm->peers));
+	if (!comm->peers)
 		return report(&comm->settings, exchange, -ENOMEM, detail);
 	err = open_device(comm, detail);
-	err = bootstrap_run(err ? err : comm->fd, &comm->settings, exchange, peers, detail);
+	err = bootstrap_run(err ? err : comm->fd, &comm->settings, exchange, comm->peers, detail);
 	if (err)
-		goto free;
+		return err;
 	comm->rank = comm->settings.rank;
-	comm->addr = peers[comm->rank];
-	err = coll_comm_connect(comm, peers, detail);
-free:
-	free(peers);
-	return err;
+	comm->addr = comm->peers[comm->rank];
+	return coll_comm_connect(comm, comm->peers, detail);
 }
 
 /* A rank with a faulty configuration takes part, so that the others learn of it. */

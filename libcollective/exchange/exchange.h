@@ -9,6 +9,9 @@
 #include "comm/config.h"
 #include "error/detail.h"
 
+/* What a rank gives is smaller, in bytes. */
+#define EXCHANGE_SIZE_MAX	1024
+
 struct exchange;
 
 /**

@@ -73,7 +73,7 @@ int kvs_gather(struct kvs *kvs, unsigned int generation, const void *mine, size_
 	const size_t piece = piece_size(kvs);
 	char key[KVS_KEY_SIZE];
 	size_t at, length;
-	int rank, err = 0;
+	int rank, fenced, err = 0;
 
 	if (!piece)
 		return coll_fail(kvs->detail, -EPROTO, "the launcher's values are too short");
@@ -82,7 +82,9 @@ int kvs_gather(struct kvs *kvs, unsigned int generation, const void *mine, size_
 		kvs_name(key, generation, kvs->rank, at / piece);
 		err = put_piece(kvs, key, (const uint8_t *)mine + at, length);
 	}
-	err = err ?: kvs->fence(kvs);
+	/* Also for a rank that has given nothing, so that the others learn of it. */
+	fenced = kvs->fence(kvs);
+	err = err ?: fenced;
 	for (rank = 0; !err && rank < kvs->nranks; rank++) {
 		uint8_t *to = (uint8_t *)all + rank * size;
 

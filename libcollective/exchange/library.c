@@ -9,11 +9,41 @@
 #include "comm/process.h"
 #include "exchange/library.h"
 
+/*
+ * Memory for a rank that has no other, since the others wait for it; unused, it takes no space.  A
+ * thread that is abandoned keeps it.
+ */
+static union {
+	struct library_task task;
+	uint8_t bytes[sizeof(struct library_task) + EXCHANGE_SIZE_MAX * (COLLECTIVE_RANKS_MAX + 1)];
+} reserve;
+static bool reserve_is_used;
+
+static struct library_task *task_allocate(size_t size)
+{
+	struct library_task *task = calloc(1, sizeof(*task) + size);
+
+	if (task || size > sizeof(reserve) - sizeof(*task) ||
+	    __atomic_exchange_n(&reserve_is_used, true, __ATOMIC_ACQUIRE))
+		return task;
+	return &reserve.task;
+}
+
+static void task_free(struct library_task *task)
+{
+	if (task != &reserve.task) {
+		free(task);
+		return;
+	}
+	memset(task, 0, sizeof(*task));
+	__atomic_store_n(&reserve_is_used, false, __ATOMIC_RELEASE);
+}
+
 static struct library_task *task_new(int (*run)(struct library_task *task),
 				     const struct exchange *exchange, size_t size,
 				     uint64_t deadline)
 {
-	struct library_task *task = calloc(1, sizeof(*task) + size * (exchange->nranks + 1));
+	struct library_task *task = task_allocate(size * (exchange->nranks + 1));
 	pthread_condattr_t monotonic;
 
 	if (!task)
@@ -43,7 +73,7 @@ static void task_put(struct library_task *task)
 	explicit_bzero(task->bytes, task->size * (task->exchange.nranks + 1));
 	pthread_cond_destroy(&task->ended);
 	pthread_mutex_destroy(&task->lock);
-	free(task);
+	task_free(task);
 }
 
 static void *task_thread(void *arg)

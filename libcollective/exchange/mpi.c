@@ -112,18 +112,17 @@ bool mpi_is_initialized(void)
 
 static bool find_handles(struct mpi *mpi)
 {
-	char *text = calloc(1, VERSION_SIZE);
+	char text[VERSION_SIZE] = "";
 	int length = 0;
 	bool known;
 
 	mpi->world = (uintptr_t)dlsym(mpi->library, "ompi_mpi_comm_world");
 	mpi->byte = (uintptr_t)dlsym(mpi->library, "ompi_mpi_byte");
-	if (!text || mpi->version(text, &length))
+	if (mpi->version(text, &length))
 		known = false;
 	else
 		known = strstr(text, "MPICH") || strstr(text, "Intel(R) MPI") ||
 			strstr(text, "MVAPICH");
-	free(text);
 	if (mpi->world && mpi->byte)
 		return true;
 	mpi->world = MPICH_COMM_WORLD;
@@ -181,6 +180,36 @@ struct pending {
 	uint8_t bytes[];
 };
 
+/*
+ * Memory for a rank that has no other, since the others wait for it; unused, it takes no space.
+ * MPI keeps it after a timeout, and then it is not used again.  The session's lock protects it.
+ */
+static union {
+	struct pending pending;
+	uint8_t bytes[sizeof(struct pending) + EXCHANGE_SIZE_MAX * (COLLECTIVE_RANKS_MAX + 1)];
+} reserve;
+static bool reserve_is_used;
+
+static struct pending *pending_new(size_t size)
+{
+	struct pending *pending = calloc(1, sizeof(*pending) + size);
+
+	if (pending || reserve_is_used || size > sizeof(reserve) - sizeof(*pending))
+		return pending;
+	reserve_is_used = true;
+	return &reserve.pending;
+}
+
+static void pending_free(struct pending *pending)
+{
+	if (pending != &reserve.pending) {
+		free(pending);
+		return;
+	}
+	memset(pending, 0, sizeof(*pending));
+	reserve_is_used = false;
+}
+
 static int wait_for(const struct mpi *mpi, struct pending *pending, uint64_t deadline)
 {
 	unsigned int us = POLL_US;
@@ -202,7 +231,7 @@ static int run(const struct mpi *mpi, const struct exchange *exchange, const voi
 	       size_t size, void *all, uint64_t deadline, struct coll_detail *detail)
 {
 	const size_t total = size * exchange->nranks;
-	struct pending *pending = calloc(1, sizeof(*pending) + total + size);
+	struct pending *pending = pending_new(total + size);
 	int err;
 
 	if (!pending)
@@ -218,7 +247,7 @@ static int run(const struct mpi *mpi, const struct exchange *exchange, const voi
 	if (!err)
 		memcpy(all, pending->bytes, total);
 	explicit_bzero(pending->bytes, total + size);
-	free(pending);
+	pending_free(pending);
 	return err ? coll_fail(detail, err, "rank %d: MPI_Iallgather failed", exchange->rank) : 0;
 }
 

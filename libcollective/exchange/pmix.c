@@ -178,12 +178,13 @@ static int fence(struct kvs *kvs)
 		.value = { .type = VALUE_BOOL, .data.flag = true },
 	};
 	struct pmix_proc all = pmix.self;
-	int status = pmix.commit();
+	int committed = pmix.commit(), status;
 
-	if (status)
-		return fail(kvs->detail, "PMIx_Commit", status);
+	/* The others wait for this rank in any case. */
 	all.rank = RANK_ALL;
 	status = pmix.fence(&all, 1, &collect, 1);
+	if (committed)
+		return fail(kvs->detail, "PMIx_Commit", committed);
 	return status ? fail(kvs->detail, "PMIx_Fence", status) : 0;
 }
 

@@ -117,8 +117,11 @@ static int put(struct kvs *kvs, const char *key, const char *value)
 
 static int fence(struct kvs *kvs)
 {
-	return check("PMI_KVS_Commit", libpmi.commit(libpmi.store), kvs->detail) ?:
-	       check("PMI_Barrier", libpmi.barrier(), kvs->detail);
+	int committed = check("PMI_KVS_Commit", libpmi.commit(libpmi.store), kvs->detail);
+	/* The others wait for this rank in any case. */
+	int met = check("PMI_Barrier", libpmi.barrier(), kvs->detail);
+
+	return committed ?: met;
 }
 
 static int get(struct kvs *kvs, int rank, const char *key, char *value, size_t size)

@@ -3,9 +3,10 @@
  * Rank of the tests of launchers, without the module: makes groups from what its launcher set, and
  * prints a line for each.
  *
- *	launched [-g GROUPS] [-t MS] [-a RANK] [-e RANK] [-m FIRST|LAST]
+ *	launched [-g GROUPS] [-t MS] [-a RANK] [-e RANK] [-n RANK] [-m FIRST|LAST]
  *
- * -a: this rank is absent, it never calls coll_init(); -e: this rank has no device; -m: with
+ * -a: this rank is absent, it never calls coll_init(); -e: this rank has no device; -n: no memory
+ * is left for the library on this rank; -m: with
  * the MPI library, which is loaded at run time: initialized before the groups and finalized
  * after them, or the other way round.
  */
@@ -18,6 +19,7 @@
 
 #include "comm/comm.h"
 #include "device_stub.h"
+#include "memory.h"
 
 static int number_of(const char *text)
 {
@@ -56,7 +58,7 @@ static int call_mpi(const char *library, const char *name)
 	return finalize();
 }
 
-static int make_group(unsigned int timeout_ms)
+static int make_group(unsigned int timeout_ms, bool has_memory)
 {
 	char text[COLL_DETAIL_SIZE];
 	struct coll_config config = {
@@ -66,8 +68,11 @@ static int make_group(unsigned int timeout_ms)
 		.init_timeout_ms = timeout_ms,
 	};
 	struct coll_comm *comm;
-	int err = coll_init(&comm, &config);
+	int err;
 
+	memory_calls = has_memory ? -1 : 0;
+	err = coll_init(&comm, &config);
+	memory_calls = -1;
 	if (err) {
 		printf("failed %d: %s\n", err, text);
 		return 1;
@@ -81,11 +86,11 @@ static int make_group(unsigned int timeout_ms)
 
 int main(int argc, char **argv)
 {
-	int groups = 2, timeout_ms = 20000, absent = -1, error = -1, option, failed = 0;
+	int groups = 2, timeout_ms = 20000, absent = -1, error = -1, needy = -1, option, failed = 0;
 	const char *mpi = NULL;
 	const char *library = getenv("MPI_LIBRARY");
 
-	while ((option = getopt(argc, argv, "g:t:a:e:m:")) > 0) {
+	while ((option = getopt(argc, argv, "g:t:a:e:n:m:")) > 0) {
 		switch (option) {
 		case 'g':
 			groups = atoi(optarg);
@@ -98,6 +103,9 @@ int main(int argc, char **argv)
 			break;
 		case 'e':
 			error = atoi(optarg);
+			break;
+		case 'n':
+			needy = atoi(optarg);
 			break;
 		case 'm':
 			mpi = optarg;
@@ -116,7 +124,7 @@ int main(int argc, char **argv)
 	if (mpi && !strcmp(mpi, "first") && call_mpi(library, "MPI_Init"))
 		return 3;
 	while (groups--)
-		failed |= make_group(timeout_ms);
+		failed |= make_group(timeout_ms, needy != own_rank());
 	if (mpi && !strcmp(mpi, "last") && call_mpi(library, "MPI_Init"))
 		return 3;
 	if (mpi && call_mpi(library, "MPI_Finalize"))

@@ -48,6 +48,8 @@ if command -v mpiexec.hydra >/dev/null; then
 	is "with sanitizers" 0 6 '^rank [0-2] of 3 secured$'
 	run mpiexec.hydra -n 3 "$launched" -e 1
 	is "a rank without a device" 1 4 '^failed -2: rank 1: the device: No such file'
+	run mpiexec.hydra -n 3 "$launched" -g 1 -n 0
+	is "a rank without memory" 1 3 '^failed -12: '
 	run mpiexec.hydra -n 3 "$launched" -g 1 -t 1500 -a 1
 	is "a rank that never comes" 1 2 'failed -110: .*PMI cannot tell which are missing'
 	run env COLL_BOOTSTRAP=tcp mpiexec.hydra -n 2 "$launched" -g 1
@@ -58,6 +60,8 @@ if command -v mpiexec.hydra >/dev/null; then
 		export MPI_LIBRARY=libmpich.so.12
 		run mpiexec.hydra -n 3 "$launched" -m first
 		is "through MPICH after MPI_Init()" 0 6 '^rank [0-2] of 3 secured$'
+		run mpiexec.hydra -n 3 "$launched" -m first -g 1 -n 1
+		is "and a rank without memory" 1 3 '^failed -12: '
 		run mpiexec.hydra -n 3 "$launched" -m last
 		is "before MPICH is loaded and initialized" 0 6 '^rank [0-2] of 3 secured$'
 	else
@@ -76,12 +80,16 @@ if command -v mpirun.openmpi >/dev/null; then
 	is "with sanitizers" 0 6 '^rank [0-2] of 3 secured$'
 	run "${mpirun[@]}" -n 3 "$launched" -e 1
 	is "a rank without a device" 1 4 '^failed -2: rank 1: the device: No such file'
+	run "${mpirun[@]}" -n 3 "$launched" -g 1 -n 1
+	is "a rank without memory" 1 3 '^failed -12: '
 	run "${mpirun[@]}" -n 4 "$launched" -g 1 -t 1500 -a 1
 	is "a rank that never comes is named" 1 3 'failed -110: .*of the 4 ranks, rank 1 gave nothing'
 	if [[ -e $(ldconfig -p | awk '/libmpi.so.40 / { print $NF }') ]]; then
 		export MPI_LIBRARY=libmpi.so.40
 		run "${mpirun[@]}" -n 3 "$launched" -m first
 		is "through Open MPI after MPI_Init()" 0 6 '^rank [0-2] of 3 secured$'
+		run "${mpirun[@]}" -n 3 "$launched" -m first -g 1 -n 0
+		is "and a rank without memory" 1 3 '^failed -12: '
 		run "${mpirun[@]}" -n 3 "$launched" -m last
 		is "before Open MPI is loaded and initialized" 0 6 '^rank [0-2] of 3 secured$'
 	else

@@ -25,6 +25,7 @@ enum fault {
 	FAULT_SILENT,		/* the server never answers init */
 	FAULT_CLOSED,		/* it closes rank 1's socket after the first put */
 	FAULT_REFUSED,		/* it refuses puts */
+	FAULT_NO_ROOM,		/* it refuses those of rank 1 */
 	FAULT_GARBAGE,		/* its answer to init is no line of PMI-1 */
 	FAULT_ENDLESS,		/* its answer to init has no end */
 	FAULT_NUL,		/* its answer has a NUL in it */
@@ -121,7 +122,7 @@ static void store(int rank, const char *line)
 {
 	const int n = server.npairs;
 
-	if (server.fault == FAULT_REFUSED) {
+	if (server.fault == FAULT_REFUSED || (server.fault == FAULT_NO_ROOM && rank == 1)) {
 		answer(rank, "cmd=put_result rc=-1 msg=no_room\n");
 		return;
 	}
@@ -367,6 +368,8 @@ int main(void)
 	tap_ok(!results[0].err[1] && !results[1].err[1], "leaves the next group intact");
 	expect_failure(FAULT_REFUSED, 7, -EPROTO, -EPROTO, "refuses put (no_room)",
 		       "a server that refuses a value");
+	expect_failure(FAULT_NO_ROOM, 5, -EPROTO, -EPROTO, "refuses get (key_not_found)",
+		       "a server that refuses one rank's value");
 	expect_failure(FAULT_GARBAGE, 7, -EINVAL, -EINVAL, "refuses init",
 		       "a server that speaks something else");
 	expect_failure(FAULT_ENDLESS, 7, -EINVAL, -EINVAL, "does not answer as PMI-1 does",

@@ -376,15 +376,18 @@ static void test_translation(void)
 		session_note(&session);
 }
 
-/* Rank 1 has no memory from some allocation on. */
-static void test_memory(void)
+/* More allocations than a rank makes. */
+#define MEMORY_MAX	12
+
+/* A rank has no memory from some allocation on. */
+static void test_memory(int rank)
 {
 	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .secured = true,
 				   .timeout_ms = 4000 };
 	int memory, i, failed = 0, worked = 0;
 
-	for (memory = 1; memory < 8; memory++) {
-		session.members[1].memory = memory;
+	for (memory = 1; memory <= MEMORY_MAX; memory++) {
+		session.members[rank].memory = memory;
 		if (!session_run(&session)) {
 			worked++;
 			continue;
@@ -395,7 +398,8 @@ static void test_memory(void)
 		if (i < 3)
 			session_note(&session);
 	}
-	tap_ok(failed && worked && failed + worked == 7, "all hear that rank 1 has no memory");
+	tap_ok(failed && worked && failed + worked == MEMORY_MAX,
+	       "all hear that rank %d has no memory", rank);
 }
 
 static void test_where(void)
@@ -576,7 +580,8 @@ int main(void)
 	test_restart(3);
 	test_restart(1);
 	test_lack();
-	test_memory();
+	test_memory(1);
+	test_memory(0);
 	test_files("127.0.0.1");
 	test_files("127.0.0.1 ::1");
 	if (session_network()) {
