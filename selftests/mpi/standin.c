@@ -91,11 +91,19 @@ int access(const char *path, int mode)
 	return strcmp(path, "/dev/collective") ? euidaccess(path, mode) : 0;
 }
 
-/* Ranks may have different versions of the library. */
+/* Open MPI's, where it is built with support of GPUs. */
+extern bool opal_cuda_support __attribute__((weak));
+
+/*
+ * Ranks may have different versions of the library, and Open MPI its support of GPUs.  The
+ * component asks for the version when Open MPI has read its own parameters.
+ */
 unsigned int coll_version(void)
 {
 	const char *version = getenv("STANDIN_VERSION");
 
+	if (&opal_cuda_support && getenv("STANDIN_GPUS"))
+		opal_cuda_support = true;
 	return version ? strtoul(version, NULL, 0) : COLL_VERSION;
 }
 

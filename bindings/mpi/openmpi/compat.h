@@ -20,7 +20,14 @@
 #include "opal/runtime/opal_progress.h"
 
 #if OMPI_MAJOR_VERSION >= 5
+#include "ompi/runtime/params.h"
+#include "opal/mca/accelerator/base/base.h"
 #include "opal/mca/pmix/pmix-internal.h"
+/* Buffers may be in memory of a GPU, also where the program has none there. */
+#define mpi_accelerator		opal_accelerator_base_selected_component.base_version
+#define mpi_has_gpus()		(mpi_accelerator.mca_component_name[0] &&			\
+				 strcmp(mpi_accelerator.mca_component_name, "null"))
+#define mpi_has_ulfm()		ompi_ftmpi_enabled
 #define PMIX_SCOPE_ALL		PMIX_GLOBAL
 #define pmix_ready()		PMIx_Initialized()
 typedef mca_coll_base_component_2_4_0_t coll_component_t;
@@ -28,6 +35,9 @@ typedef mca_coll_base_component_2_4_0_t coll_component_t;
 #define COLL_REQUEST_TYPE	OMPI_REQUEST_COLL
 #else
 #include "opal/mca/pmix/pmix.h"
+#include "opal/runtime/opal_params.h"
+#define mpi_has_gpus()		opal_cuda_support
+#define mpi_has_ulfm()		false
 #define PMIX_SCOPE_ALL		OPAL_PMIX_GLOBAL
 #define pmix_ready()		(opal_pmix.initialized && opal_pmix.initialized())
 typedef mca_coll_base_component_2_0_0_t coll_component_t;

@@ -106,6 +106,7 @@ static int component_open(void)
 
 static int component_close(void)
 {
+	const char *withheld = collective_profile_withheld();
 	char prefix[64];
 
 	collective_request_end();
@@ -113,6 +114,8 @@ static int component_close(void)
 	collective_profile_end();
 	if (parameters.stats) {
 		snprintf(prefix, sizeof(prefix), "collective: rank %u", OMPI_PROC_MY_NAME->vpid);
+		if (withheld)
+			fprintf(stderr, "%s: all calls are left: %s\n", prefix, withheld);
 		cm_counters_print(prefix);
 	}
 	return OMPI_SUCCESS;

@@ -33,6 +33,13 @@ OBJ_CLASS_DECLARATION(collective_module_t);
 /** mca_coll_collective_component - the component, which Open MPI finds by this name */
 extern coll_component_t mca_coll_collective_component;
 
+/**
+ * collective_profile_withheld - why does this process tell no profile, so that it has no group?
+ *
+ * Return: NULL: it tells one.
+ */
+const char *collective_profile_withheld(void);
+
 /** collective_profile_tell - tell the profile of this process; the settings are read */
 void collective_profile_tell(void);
 

@@ -12,6 +12,7 @@
 
 #include "compat.h"
 
+#include "common/settings.h"
 #include "module.h"
 
 #define KEY	"collective.profile"
@@ -39,18 +40,33 @@ static struct {
 	unsigned int count;
 } profiles = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+/*
+ * The kernel cannot read memory of a GPU, and a communicator that is revoked would not end an
+ * operation in the kernel.
+ */
+const char *collective_profile_withheld(void)
+{
+	if (mpi_has_gpus())
+		return "Open MPI's support of GPUs is on";
+	return mpi_has_ulfm() ? "Open MPI's fault tolerance (ULFM) is on" : NULL;
+}
+
 void collective_profile_tell(void)
 {
 	char text[CM_PROFILE_SIZE] = "";
+	const char *why;
 	int err;
 
-	if (!pmix_ready())
+	cm_profile_write(text);
+	why = collective_profile_withheld();
+	if (why)
+		cm_say(1, "all calls are left to MPI: %s", why);
+	if (why || !pmix_ready())
 		return;
 	profiles.count = ompi_process_info.num_procs;
 	profiles.known = calloc(profiles.count ?: 1, sizeof(*profiles.known));
 	if (!profiles.known)
 		return;
-	cm_profile_write(text);
 	OPAL_MODEX_SEND_STRING(err, PMIX_SCOPE_ALL, KEY, text, sizeof(text));
 	profiles.is_told = !err;
 }
