@@ -6,18 +6,18 @@ set -uo pipefail
 mark=72.$$s
 . "${0%/*}/ranks.sh"
 
-# Writes its host and process, and runs the command where ssh would.
+# Writes its host and process, and runs the command where ssh would, by the login shell.
 cat >"$work/rsh" <<-'END'
 	#!/bin/bash
 	while [[ $1 == -* ]]; do shift; done
 	echo $$ >"${0%/*}/pid.$1"
 	[[ $1 == lost ]] && exit 255
-	sh -c "$2" &
+	${LOGIN_SHELL:-sh} -c "$2" &
 	exec 0</dev/null
 	wait $!
 END
 # The job comes by standard input, which a job in the background does not get.
-sed -i 's/^sh -c "$2" &/exec 3<\&0; sh -c "$2" <\&3 \&/; s/^exec 0<.*/exec 3<\&-/' "$work/rsh"
+sed -i 's/^\(.* -c "$2"\) &/exec 3<\&0; \1 <\&3 \&/; s/^exec 0<.*/exec 3<\&-/' "$work/rsh"
 chmod +x "$work/rsh"
 run=(timeout 30 collective-run --rsh "$work/rsh")
 
@@ -57,10 +57,50 @@ is "folder, input and arguments" "/
 a b
 c" "$out"
 
+for shell in bash dash zsh ksh csh tcsh fish; do
+	if ! command -v $shell >/dev/null; then
+		((++n)); echo "ok $n - where $shell is the login shell # SKIP it is not installed"
+		continue
+	fi
+	out=$(LOGIN_SHELL=$shell "${run[@]}" -H a -- printf '%s,' 'a b' "it's" '!$x\' "$(printf 'c\nd')" 2>&1)
+	is "where $shell is the login shell" "a b,it's,!\$x\\,"$'c\nd,' "$out"
+	odd="$work/it's \$HOME"'\ !"`$('
+	mkdir -p "$odd" && cp "$(command -v collective-run)" "$odd/run"
+	out=$(PATH=/usr/bin:/bin LOGIN_SHELL=$shell timeout 30 "$odd/run" --rsh "$work/rsh" -H a -- echo x 2>&1)
+	is "and the path of collective-run has special characters" x "$out"
+done
+
+# 1000 variables, of which each rank gets those of COLL_ and -x.
+out=$(for i in {1..1000}; do export COLL_V$i=$i; done; export MINE=5
+      "${run[@]}" -H a,b -x MINE -- sh -c 'env | grep -cE "^(COLL_V|MINE=)"' 2>&1 | sort -u)
+is "ranks get every variable" 1001 "$out"
+out=$("${run[@]}" -H a -x MINE -x NOTSET -- echo x 2>&1 >/dev/null)
+is "a variable that is not set is named" 2 "$(grep -cE -- '-x (MINE|NOTSET): .*not set' <<<"$out")"
+out=$(MINE='' "${run[@]}" -H a -x MINE -- sh -c 'echo ${MINE-none}' 2>&1)
+is "an empty one is passed on" "" "$out"
+
+for command in false true "$work/nothing"; do
+	out=$(timeout 30 collective-run --rsh $command -H a,b -- echo x 2>&1)
+	status=$?
+	[[ $command == false ]] && wanted=1 || wanted=125
+	is "a remote shell that is ${command##*/}" $wanted $status
+	# The end of one host may end the other before it reports.
+	[[ $out == *"host "[ab]": $command exited with status "*" and has not started collective-run there"* ]]
+	result $? "is named, and its host"
+done
+printf '#!/bin/sh\nkill -KILL $$\n' >"$work/killed"
+chmod +x "$work/killed"
+out=$(timeout 30 collective-run --rsh "$work/killed" -H a -- echo x 2>&1)
+is "a remote shell that is killed" 137 $?
+[[ $out == *"host a: $work/killed was killed by signal 9"* ]]
+result $? "is named"
+
 "${run[@]}" -H a,b -- sh -c "[ \$RANK = 1 ] && sleep 0.5 && exit 3; sleep $mark" 2>"$work/err"
 is "a rank that fails decides the status" 3 $?
 grep -q 'rank 1 (pid' "$work/err"
 result $? "and is reported once by its host"
+is "which is named" 1 "$(grep -c 'host b: .* exited with status 3; its ranks 1 to 1 end' "$work/err")"
+is "the others are not, which are ended" 0 "$(grep -c 'host a:' "$work/err")"
 left_within 60 "the ranks of the other host end"
 
 for host in a b; do

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
@@ -24,9 +25,17 @@
 #define PORT_FIRST	16384	/* below the ports that the kernel hands out */
 #define PORTS		16384
 #define SECRET_SIZE	32
-#define VARIABLES_MAX	256
+#define ENDED_US	50000	/* from the end of ssh to the message about it */
 
 enum { STATUS_START = 125, STATUS_LOST = 255 };	/* 255 is ssh's own */
+
+/*
+ * The command that starts the agent: the program whose path comes first on standard input, or else
+ * that of the PATH.  The login shell, which may be csh or fish, only has to know exec and a quoted
+ * word.  So nothing in it may be special inside the quotes of any shell: no quote, \ or !.
+ */
+static const char agent_command[] =
+	"exec /bin/sh -c 'IFS= read -r a; [ -x \"$a\" ] || a=collective-run; exec \"$a\" --agent'";
 
 /**
  * struct host - a host and its ranks
@@ -43,7 +52,7 @@ struct host {
 static const struct hosts *hosts;
 static struct host *all;
 static int nhosts, total;
-static char *environment[VARIABLES_MAX + 1];
+static char **environment;
 
 /* Parse "name", "name:ranks" or "[address]:ranks".  Return: 0 or -1. */
 static int parse_host(char *text, struct host *host, bool *counted)
@@ -126,14 +135,27 @@ static bool is_exported(const char *variable)
 	return !strncmp(variable, "COLL_", 5);
 }
 
-static void choose_environment(void)
+static int choose_environment(void)
 {
+	const char **name;
 	char **variable;
-	int n = 0;
+	size_t n = 0;
 
-	for (variable = environ; *variable && n < VARIABLES_MAX; variable++)
+	for (name = hosts->exports; *name; name++)
+		if (!getenv(*name))
+			fprintf(stderr, "collective-run: -x %s: this variable is not set here\n",
+				*name);
+	for (variable = environ; *variable; variable++)
+		n++;
+	environment = calloc(n + 1, sizeof(*environment));
+	if (!environment) {
+		perror("environment");
+		return -1;
+	}
+	for (variable = environ, n = 0; *variable; variable++)
 		if (is_exported(*variable))
 			environment[n++] = *variable;
+	return 0;
 }
 
 /* Read the secret that launch_ranks() has published to this process, in digits. */
@@ -159,27 +181,27 @@ static int read_secret(char text[2 * SECRET_SIZE + 1])
 	return 0;
 }
 
-/* The shell command that starts the agent: this program, if it is at the same place there. */
-static int agent_command(char *command, size_t size)
+static const char *rsh_name(void)
+{
+	return hosts->rsh ? hosts->rsh : "ssh";
+}
+
+/* Write the path of this program, which the agent has if it is at the same place there. */
+static int write_path(int out)
 {
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
 	self[length > 0 ? length : 0] = '\0';
-	if (strpbrk(self, "'\n"))
-		self[0] = '\0';
-	return snprintf(command, size,
-			"a='%s'; [ -x \"$a\" ] || a=collective-run; exec \"$a\" --agent",
-			self) < (int)size ? 0 : -1;
+	return dprintf(out, "%s\n", strchr(self, '\n') ? "" : self) < 0 ? -1 : 0;
 }
 
 static void be_rsh(const struct host *host, int in)
 {
-	char command[PATH_MAX + 100];
-	const char *rsh = hosts->rsh ? hosts->rsh : "ssh";
 	const char *const argv[] = {
-		rsh, "-oBatchMode=yes", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
-		"-oConnectTimeout=20", "-T", host->name, command, NULL,
+		rsh_name(), "-oBatchMode=yes", "-oServerAliveInterval=5",
+		"-oServerAliveCountMax=3", "-oConnectTimeout=20", "-T", host->name, agent_command,
+		NULL,
 	};
 	sigset_t none;
 
@@ -187,33 +209,62 @@ static void be_rsh(const struct host *host, int in)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (dup2(in, STDIN_FILENO) < 0 || agent_command(command, sizeof(command)))
+	if (dup2(in, STDIN_FILENO) < 0)
 		_exit(STATUS_START);
-	execvp(rsh, (char **)argv);
-	fprintf(stderr, "collective-run: %s: %s\n", rsh, strerror(errno));
+	execvp(argv[0], (char **)argv);
+	fprintf(stderr, "collective-run: %s: %s\n", argv[0], strerror(errno));
 	_exit(STATUS_START);
+}
+
+/* Say how ssh has ended.  @unread: true if nothing has read the whole job. */
+static void report_end(const struct host *host, int status, bool unread)
+{
+	char how[PATH_MAX + 100];
+
+	/* If the job is being ended, this process has a signal coming, and says nothing. */
+	usleep(ENDED_US);
+	if (WIFSIGNALED(status))
+		snprintf(how, sizeof(how), "%s was killed by signal %d (%s)", rsh_name(),
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status) == STATUS_LOST)
+		snprintf(how, sizeof(how), "there is no connection, or it was lost");
+	else
+		snprintf(how, sizeof(how), "%s exited with status %d%s", rsh_name(),
+			 WEXITSTATUS(status),
+			 unread ? " and has not started collective-run there" : "");
+	/* In one piece: other hosts report at the same time. */
+	fprintf(stderr, "collective-run: host %s: %s; its ranks %d to %d end\n", host->name, how,
+		host->first, host->first + host->n - 1);
 }
 
 /* Write the job, and then a byte now and then, until ssh ends.  Return: its exit status. */
 static int feed(const struct host *host, const struct job *job, int out, pid_t rsh)
 {
 	const struct timespec beat = { .tv_sec = JOB_BEAT_MS / 1000 };
+	int status, left = 0, beats = 0;
+	bool unread = write_path(out) || job_write(out, job);
 	sigset_t child;
-	int status;
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	/* A connection that fails here ends ssh. */
-	(void)!job_write(out, job);
+	/* Of a connection that fails, ssh has the reason. */
+	if (unread && errno != EPIPE) {
+		fprintf(stderr, "collective-run: host %s: its job cannot be sent: %s\n",
+			host->name, strerror(errno));
+		kill(rsh, SIGKILL);
+		waitpid(rsh, &status, 0);
+		return STATUS_START;
+	}
 	while (waitpid(rsh, &status, WNOHANG) != rsh) {
 		if (sigtimedwait(&child, NULL, &beat) < 0 && errno == EAGAIN)
-			(void)!write(out, "\n", 1);
+			beats += write(out, "\n", 1) == 1;
 	}
-	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_LOST)
-		fprintf(stderr,
-			"collective-run: host %s: there is no connection, or it was lost; its ranks %d to %d end\n",
-			host->name, host->first, host->first + host->n - 1);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	unread |= !ioctl(out, FIONREAD, &left) && left > beats;
+	if (status || unread)
+		report_end(host, status, unread);
+	if (WIFSIGNALED(status))
+		return 128 + WTERMSIG(status);
+	return !status && unread ? STATUS_START : WEXITSTATUS(status);
 }
 
 static int run_host(int index, void *arg)
@@ -324,7 +375,8 @@ int hosts_run(const struct hosts *parameters)
 	hosts = parameters;
 	if (parse_hosts())
 		return STATUS_START;
-	choose_environment();
+	if (choose_environment())
+		return STATUS_START;
 	names = calloc(nhosts, sizeof(*names));
 	launch.rendezvous = hosts->rendezvous ? hosts->rendezvous : choose_rendezvous();
 	if (!names || !launch.rendezvous) {
