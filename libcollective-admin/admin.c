@@ -288,15 +288,12 @@ static int on_object(struct nl_msg *msg, void *arg)
 	return NL_OK;
 }
 
-/* Sends a call and receives its answer.  Frees the message, which may be NULL: no memory. */
-int admin_call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answer)
+/* Sends a call and receives its answer.  Return: 0, or a negative errno of libnl. */
+static int call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answer)
 {
 	struct nl_cb *cb = nl_cb_alloc(NL_CB_DEFAULT);
-	int err = 0;
+	int err = cb ? 0 : -ENOMEM;
 
-	answer->admin = admin;
-	if (!msg || !cb)
-		err = -ENOMEM;
 	if (!err) {
 		nl_cb_err(cb, NL_CB_CUSTOM, on_error, answer);
 		nl_cb_set(cb, NL_CB_ACK, NL_CB_CUSTOM, on_ack, answer);
@@ -315,6 +312,43 @@ int admin_call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answ
 		err = err < 0 ? errno_of(err) : 0;
 	}
 	nl_cb_put(cb);
+	return err;
+}
+
+/*
+ * After ENOENT: has the family another number now?  Each load of the module gives it the next one
+ * of the kernel, so an old number is that of no other family for a long time.
+ */
+static bool has_new_number(struct coll_admin *admin)
+{
+	const int family = genl_ctrl_resolve(admin->calls, COLLECTIVE_FAMILY_NAME);
+
+	if (family == -NLE_OBJ_NOTFOUND)
+		admin_fail(admin, -ENOENT, "the module is not loaded");
+	if (family < 0 || family == admin->family)
+		return false;
+	admin->family = family;
+	return true;
+}
+
+/*
+ * Calls, and once more if the module was replaced since.  Frees the message, which may be NULL: no
+ * memory.
+ */
+int admin_call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answer)
+{
+	int err = -ENOMEM;
+
+	answer->admin = admin;
+	if (msg)
+		err = call(admin, msg, answer);
+	if (!err && answer->err == -ENOENT && has_new_number(admin)) {
+		answer->done = false;
+		answer->err = 0;
+		nlmsg_hdr(msg)->nlmsg_type = admin->family;
+		nlmsg_hdr(msg)->nlmsg_seq = NL_AUTO_SEQ;
+		err = call(admin, msg, answer);
+	}
 	nlmsg_free(msg);
 	if (err)
 		return admin_fail(admin, err, NULL);
@@ -374,18 +408,31 @@ int coll_admin_abort(struct coll_admin *admin, const char *group)
 					       NLM_F_REQUEST | NLM_F_ACK, group), &answer);
 }
 
+static int join(struct coll_admin *admin, const char *family, const char *name)
+{
+	const int group = genl_ctrl_resolve_grp(admin->calls, family, name);
+
+	return errno_of(group < 0 ? group : nl_socket_add_membership(admin->events, group));
+}
+
+/* Has the socket receive events of the module that is loaded.  Return: 0 or a negative errno. */
+int admin_subscribe(struct coll_admin *admin)
+{
+	return join(admin, COLLECTIVE_FAMILY_NAME, "events");
+}
+
 int coll_admin_listen(struct coll_admin *admin)
 {
-	int group, err;
+	int err;
 
 	if (admin->events)
 		return 0;
-	group = genl_ctrl_resolve_grp(admin->calls, COLLECTIVE_FAMILY_NAME, "events");
-	if (group < 0)
-		return admin_fail(admin, errno_of(group), NULL);
 	err = open_socket(&admin->events);
+	/* First of all, hear of modules that come and go: nothing is missed in between. */
 	if (!err)
-		err = errno_of(nl_socket_add_membership(admin->events, group));
+		err = join(admin, "nlctrl", "notify");
+	if (!err)
+		err = admin_subscribe(admin);
 	if (!err)
 		err = errno_of(nl_socket_set_nonblocking(admin->events));
 	if (err) {

@@ -67,6 +67,7 @@ int admin_fail(struct coll_admin *admin, int err, const char *text);
 struct nl_msg *admin_message(const struct coll_admin *admin, int cmd, int flags, const char *group);
 int admin_call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answer);
 int admin_parse(struct nl_msg *msg, struct nlattr **attrs, struct group_attr *group);
+int admin_subscribe(struct coll_admin *admin);
 
 /* parse.c */
 uint64_t attr_uint(const struct nlattr *attr, uint64_t otherwise);

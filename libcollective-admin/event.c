@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
-/* Events. */
+/*
+ * Events.
+ *
+ * A module that is unloaded takes its multicast group from every socket, in silence.  So the socket
+ * also hears what the controller of generic netlink says of families that come and go.
+ */
 #include <errno.h>
+#include <linux/genetlink.h>
 #include <string.h>
 
 #include <netlink/errno.h>
@@ -12,11 +18,15 @@
  * @each: function of the user
  * @arg: for @each
  * @stop: what @each returned, if that is not 0
+ * @came: true if the module was loaded
+ * @went: true if the module was unloaded
  */
 struct listening {
 	int (*each)(const struct coll_admin_event *event, void *arg);
 	void *arg;
 	int stop;
+	bool came;
+	bool went;
 };
 
 static void parse_event(struct nlattr **attrs, struct coll_admin_event *event)
@@ -49,6 +59,20 @@ static void parse_event(struct nlattr **attrs, struct coll_admin_event *event)
 				  COLL_ADMIN_WAITS);
 }
 
+/* A family has come or gone. */
+static void note_family(struct nl_msg *msg, struct listening *listening)
+{
+	struct nlattr *attrs[CTRL_ATTR_MAX + 1];
+	const int cmd = genlmsg_hdr(nlmsg_hdr(msg))->cmd;
+
+	if (genlmsg_parse(nlmsg_hdr(msg), 0, attrs, CTRL_ATTR_MAX, NULL) < 0 ||
+	    !attrs[CTRL_ATTR_FAMILY_NAME] ||
+	    nla_strcmp(attrs[CTRL_ATTR_FAMILY_NAME], COLLECTIVE_FAMILY_NAME))
+		return;
+	listening->came |= cmd == CTRL_CMD_NEWFAMILY;
+	listening->went |= cmd == CTRL_CMD_DELFAMILY;
+}
+
 static int on_event(struct nl_msg *msg, void *arg)
 {
 	struct nlattr *attrs[ATTRS_MAX + 1];
@@ -56,12 +80,30 @@ static int on_event(struct nl_msg *msg, void *arg)
 	struct coll_admin_event event;
 	struct group_attr group;
 
+	if (nlmsg_hdr(msg)->nlmsg_type == GENL_ID_CTRL) {
+		note_family(msg, listening);
+		return NL_OK;
+	}
 	if (genlmsg_hdr(nlmsg_hdr(msg))->cmd != COLLECTIVE_CMD_EVENT || listening->stop ||
 	    admin_parse(msg, attrs, &group))
 		return NL_OK;
 	parse_event(attrs, &event);
 	listening->stop = listening->each(&event, listening->arg);
 	return NL_OK;
+}
+
+/*
+ * Events were lost, and among them may be that of a new module.  Return: -ENOBUFS, or the errno of
+ * the subscription.
+ */
+static int lost(struct coll_admin *admin, const char *text)
+{
+	const int err = admin_subscribe(admin);
+
+	/* If there is no module, the next one that comes is told of. */
+	if (err && err != -ENOENT)
+		return admin_fail(admin, err, NULL);
+	return admin_fail(admin, -ENOBUFS, text);
 }
 
 int coll_admin_events(struct coll_admin *admin,
@@ -84,8 +126,13 @@ int coll_admin_events(struct coll_admin *admin,
 		return -EAGAIN;
 	/* libnl has no error for a full socket buffer but this one. */
 	if (err == -NLE_NOMEM)
-		return admin_fail(admin, -ENOBUFS, "events were lost: the program was too slow");
+		return lost(admin, "events were lost: the program was too slow");
 	if (err < 0)
 		return admin_fail(admin, -EIO, nl_geterror(err));
+	if (listening.came)
+		return lost(admin, "the module was loaded; events in between were lost");
+	if (listening.went)
+		return admin_fail(admin, -ENODEV,
+				  "the module was unloaded; events come when it is loaded again");
 	return listening.stop;
 }

@@ -750,7 +750,7 @@ int coll_admin_cancel(struct coll_admin *admin, const char *group, unsigned int 
 /* coll_admin_abort() - fail a group on every rank */
 int coll_admin_abort(struct coll_admin *admin, const char *group);
 
-/* coll_admin_listen() - receive events from now on */
+/* coll_admin_listen() - receive events from now on, also of a module that replaces this one */
 int coll_admin_listen(struct coll_admin *admin);
 
 /* coll_admin_fd() - descriptor that is readable when events have come, or -1 */
@@ -760,7 +760,8 @@ int coll_admin_fd(const struct coll_admin *admin);
  * coll_admin_events() - call @each for the events that have come
  *
  * Does not sleep.  Return: 0; what @each returned, if that is not 0; or a negative errno: EAGAIN
- * (none has come), ENOBUFS (some were lost, because the program was too slow).
+ * (none has come), ENOBUFS (some were lost, because the program was too slow or because the module
+ * has just been loaded again), ENODEV (the module was unloaded; call again for the next one).
  */
 int coll_admin_events(struct coll_admin *admin,
 		      int (*each)(const struct coll_admin_event *event, void *arg), void *arg);

@@ -191,7 +191,7 @@ int ctl_monitor(int argc, char **argv)
 	/* Until a signal, or until the output is not read any more. */
 	while (!output_flush() && poll(&pfd, 1, -1) >= 0) {
 		error = coll_admin_events(ctl.admin, print_event, argc ? argv[0] : NULL);
-		if (error == -ENOBUFS)
+		if (error == -ENOBUFS || error == -ENODEV)
 			warnx("%s", coll_admin_error(ctl.admin));
 		else if (error < 0 && error != -EAGAIN)
 			return ctl_result(error);
