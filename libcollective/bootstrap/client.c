@@ -83,7 +83,7 @@ static int note_failed_attempt(struct client *client, int err, const char *why)
 
 	coll_address_format(&client->addr, text);
 	snprintf(client->attempts + at, sizeof(client->attempts) - at, "%s%s: %s", at ? "; " : "",
-		 text, why ? why : strerrordesc_np(-err));
+		 text, why ? why : coll_errno_text(-err));
 	if (err == -EACCES || err == -EPROTO)
 		client->error = err;
 	client->not_bootstrap += err == -EPROTO;
@@ -177,7 +177,7 @@ static int too_many_files(struct client *client, int err)
 {
 	return coll_fail(client->detail, err,
 			 "rank %d has too many open files (%s): it needs %d more (see ulimit -n)",
-			 client->settings->rank, strerrordesc_np(-err), FILES_NEEDED);
+			 client->settings->rank, coll_errno_text(-err), FILES_NEEDED);
 }
 
 static bool is_file_limit(int err)
@@ -511,7 +511,7 @@ static int local_address(const struct client *client,
 	coll_address_format(&far, text);
 	return coll_fail(detail, err,
 			 "rank %d has no way to rank 0's address %s (%s): set COLL_LOCAL_ADDR on rank 0",
-			 client->settings->rank, text, strerrordesc_np(-err));
+			 client->settings->rank, text, coll_errno_text(-err));
 }
 
 /*

@@ -160,7 +160,7 @@ int bootstrap_list_places(struct bootstrap_card *card, struct coll_settings *set
 	err = own_address_list(&all, &n);
 	if (err)
 		return coll_fail(detail, err, "the interfaces of this host: %s",
-				 strerrordesc_np(-err));
+				 coll_errno_text(-err));
 	if (fixed)
 		fix_place(card, &asked, all, n);
 	else

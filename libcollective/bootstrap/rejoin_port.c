@@ -104,7 +104,7 @@ static int join_once(int fd, struct coll_settings *settings, struct sockaddr_sto
 	if (settings->nranks > 1)
 		err = open_rejoin_port(settings, addr);
 	return err ? coll_fail(detail, err, "rank %d cannot open a socket: %s", settings->rank,
-			       strerrordesc_np(-err)) : 0;
+			       coll_errno_text(-err)) : 0;
 }
 
 int coll_rejoin_port_join(int fd, struct coll_settings *settings, struct sockaddr_storage *addr,

@@ -21,6 +21,7 @@
 #include "bootstrap/resolve.h"
 #include "comm/deadline.h"
 #include "comm/process.h"
+#include "error/detail.h"
 
 /**
  * struct answer - result of getaddrinfo()
@@ -177,7 +178,7 @@ static int lack_of_files(const struct answer *answer)
 static int answer_error(const struct answer *answer, char *text)
 {
 	int err;
-	const char *why = answer->result == EAI_SYSTEM ? strerrordesc_np(answer->error) :
+	const char *why = answer->result == EAI_SYSTEM ? coll_errno_text(answer->error) :
 			  gai_strerror(answer->result);
 
 	if (!answer->complete) {
@@ -187,7 +188,7 @@ static int answer_error(const struct answer *answer, char *text)
 	if (!answer->result)
 		return 0;
 	err = lack_of_files(answer);
-	snprintf(text, COLL_RESOLVE_TEXT, "%s", err ? strerrordesc_np(-err) : why);
+	snprintf(text, COLL_RESOLVE_TEXT, "%s", err ? coll_errno_text(-err) : why);
 	return err ? err : -EAGAIN;
 }
 
@@ -212,7 +213,7 @@ int coll_resolve(const char *host, int port, uint64_t deadline, struct addrinfo 
 	err = lookup_start(lookup);
 	if (err) {
 		snprintf(text, COLL_RESOLVE_TEXT, "cannot start a thread to resolve the name: %s",
-			 strerrordesc_np(-err));
+			 coll_errno_text(-err));
 		lookup_free(lookup);
 		return -EAGAIN;
 	}

@@ -167,7 +167,7 @@ static int accept_one(struct bootstrap_root *root, int listener)
 	if (fd < 0)
 		return is_transient(errno) ? 0 :
 		       coll_fail(&root->failure, -errno, "rank 0 cannot accept connections: %s",
-				 strerrordesc_np(errno));
+				 coll_errno_text(errno));
 	bootstrap_enable_keepalive(fd);
 	memset(conn, 0, sizeof(*conn));
 	conn->fd = fd;
@@ -370,7 +370,7 @@ static int wait_for_events(struct bootstrap_root *root, unsigned int ms, nfds_t 
 		return 0;
 	*n = 0;
 	return errno == EINTR ? 0 :
-	       coll_fail(&root->failure, -errno, "rank 0 cannot wait: %s", strerrordesc_np(errno));
+	       coll_fail(&root->failure, -errno, "rank 0 cannot wait: %s", coll_errno_text(errno));
 }
 
 /* Wait for events, @ms at most, and handle them. */

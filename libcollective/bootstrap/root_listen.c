@@ -50,7 +50,7 @@ static int listen_failed(struct bootstrap_root *root, const struct sockaddr_stor
 
 	coll_address_format(addr, text);
 	return coll_fail(&root->failure, err, "rank 0 cannot listen at rendezvous %s: %s%s", text,
-			 strerrordesc_np(-err), err == -EMFILE ? " (see ulimit -n)" : "");
+			 coll_errno_text(-err), err == -EMFILE ? " (see ulimit -n)" : "");
 }
 
 /* Listen at @addr.  -EADDRNOTAVAIL: it is not an address of this host. */

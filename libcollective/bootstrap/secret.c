@@ -67,7 +67,7 @@ static int read_file(uint8_t *key, const char *path, struct coll_detail *detail)
 		if (fd >= 0)
 			close(fd);
 		return coll_fail(detail, err, "COLL_SECRET_FILE=%s: %s", path,
-				 strerrordesc_np(-err));
+				 coll_errno_text(-err));
 	}
 	if (!S_ISREG(stat.st_mode) || stat.st_mode & 077 ||
 	    (stat.st_uid != geteuid() && stat.st_uid)) {
@@ -141,7 +141,7 @@ static int read_fd(uint8_t *key, const char *number, uint64_t deadline,
 		return coll_fail(detail, length, "COLL_SECRET_FD=%s: %s", number,
 				 length == -EINVAL ? "neither a file nor a pipe" :
 				 length == -ETIMEDOUT ? "its writer has not closed it" :
-				 strerrordesc_np(-length));
+				 coll_errno_text(-length));
 	}
 	err = parse_key(key, text, length);
 	explicit_bzero(text, sizeof(text));
@@ -151,7 +151,7 @@ static int read_fd(uint8_t *key, const char *number, uint64_t deadline,
 				 number);
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC))
 		return coll_fail(detail, -errno, "COLL_SECRET_FD=%s: %s", number,
-				 strerrordesc_np(errno));
+				 coll_errno_text(errno));
 	return 0;
 }
 

@@ -90,7 +90,7 @@ static int open_device(struct coll_comm *comm, struct coll_detail *detail)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, spare)) {
 		if (errno == EMFILE || errno == ENFILE)
 			return coll_fail(detail, -errno, "the device: %s (see ulimit -n)",
-					 strerrordesc_np(errno));
+					 coll_errno_text(errno));
 		/* Without AF_UNIX sockets no files can be reserved. */
 		spare[0] = -1;
 	}

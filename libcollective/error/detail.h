@@ -28,4 +28,10 @@ struct coll_detail {
 int coll_fail(struct coll_detail *detail, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * The text of an errno, in English whatever the locale is; safe in threads.  For an unknown one it
+ * is valid until the next call of the thread.
+ */
+const char *coll_errno_text(int err);
+
 #endif /* COLL_DETAIL_H */

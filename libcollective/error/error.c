@@ -53,7 +53,6 @@ static const struct {
 
 const char *coll_strerror(int err)
 {
-	const char *text;
 	size_t i;
 
 	/* Negated as unsigned, because INT_MIN has no negative. */
@@ -62,8 +61,7 @@ const char *coll_strerror(int err)
 	for (i = 0; i < sizeof(errors) / sizeof(*errors); i++)
 		if (errors[i].err == err)
 			return errors[i].text;
-	text = strerrordesc_np(err);
-	return text ?: "Unknown error";
+	return coll_errno_text(err);
 }
 
 /* Append the number, or the key and ranks, of an operation. */
@@ -284,7 +282,7 @@ static void detail_write(struct coll_comm *comm, char *text, size_t size)
 		strcpy(detail, comm->failure);
 	else if (err)
 		snprintf(detail, sizeof(detail), "the device cannot be queried: %s",
-			 strerrordesc_np(-err));
+			 coll_errno_text(-err));
 	else
 		detail_format(&status, last ? &status.last : &status.group, detail,
 			      sizeof(detail));

@@ -158,7 +158,7 @@ static int run(struct library *library, const struct exchange *exchange, const v
 	err = task_start(task);
 	if (err)
 		coll_fail(detail, err, "cannot start a thread for %s: %s", library->title,
-			  strerrordesc_np(-err));
+			  coll_errno_text(-err));
 	pthread_mutex_lock(&task->lock);
 	if (!err && !task_wait(task)) {
 		err = timed_out(library, exchange, size, detail);

@@ -141,7 +141,7 @@ static int ask(const char *request, const char *answer, char line[PMI1_LINE_MAX]
 				 "the launcher's PMI server (PMI_FD=%d) %s: %s", pmi1.fd,
 				 err == -ECONNRESET || err == -EPIPE ?
 				 "closed the connection" : "does not answer as PMI-1 does",
-				 strerrordesc_np(-err));
+				 coll_errno_text(-err));
 	if (pmi1_line_is(line, answer) && !pmi1_line_result(line))
 		return 0;
 	if (pmi1_line_get(line, "msg", why, sizeof(why)) < 0)

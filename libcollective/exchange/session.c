@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
+#include "comm/deadline.h"
 #include "exchange/session.h"
+
+#define PAUSE_NS	5000000
+
+/*
+ * pthread_mutex_clocklock() does the same, in glibc 2.30 and newer only.  Every other lock with a
+ * limit has one of the clock that an administrator may set.  Return: false: the deadline passed.
+ */
+static bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	while (pthread_mutex_trylock(lock)) {
+		if (!coll_deadline_left(deadline))
+			return false;
+		nanosleep(&pause, NULL);
+	}
+	return true;
+}
 
 int session_begin(struct session *session, const char *name, uint64_t deadline,
 		  struct coll_detail *detail)
 {
-	const struct timespec until = {
-		.tv_sec = deadline / 1000,
-		.tv_nsec = deadline % 1000 * 1000000,
-	};
-
-	if (pthread_mutex_clocklock(&session->lock, CLOCK_MONOTONIC, &until))
+	if (!lock_until(&session->lock, deadline))
 		return coll_fail(detail, -ETIMEDOUT,
 				 "another thread was using %s until the deadline", name);
 	if (!session->broken)

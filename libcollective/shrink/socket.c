@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Datagrams of coll_shrink(), sent and received by the rejoin port, and ICMP errors. */
 #include <errno.h>
+#include <netinet/icmp6.h>
+#include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <string.h>
 #include <time.h>
 
 #include <linux/errqueue.h>
-#include <linux/icmp.h>
-#include <linux/icmpv6.h>
 
 #include "bootstrap/address.h"
 #include "bootstrap/bytes.h"
@@ -22,7 +22,7 @@ static void set_socket_error(struct coll_shrink *shrink, int err, const char *wh
 {
 	if (!shrink->socket_error)
 		shrink->socket_error = coll_fail(&shrink->detail, err, "rank %d cannot %s: %s",
-						 shrink->comm->rank, what, strerrordesc_np(-err));
+						 shrink->comm->rank, what, coll_errno_text(-err));
 }
 
 /*
@@ -232,10 +232,11 @@ static void handle_datagram(struct coll_shrink *shrink, const uint8_t *bytes, si
 static bool is_port_closed(const struct sock_extended_err *error)
 {
 	return error->ee_errno == ECONNREFUSED &&
-	       ((error->ee_origin == SO_EE_ORIGIN_ICMP && error->ee_type == ICMP_DEST_UNREACH &&
-		 error->ee_code == ICMP_PORT_UNREACH) ||
+	       ((error->ee_origin == SO_EE_ORIGIN_ICMP && error->ee_type == ICMP_UNREACH &&
+		 error->ee_code == ICMP_UNREACH_PORT) ||
 		(error->ee_origin == SO_EE_ORIGIN_ICMP6 &&
-		 error->ee_type == ICMPV6_DEST_UNREACH && error->ee_code == ICMPV6_PORT_UNREACH));
+		 error->ee_type == ICMP6_DST_UNREACH &&
+		 error->ee_code == ICMP6_DST_UNREACH_NOPORT));
 }
 
 /*

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Groups that form by an allgather of the caller's: through memory that the ranks share. */
 #include <errno.h>
+#include <locale.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@
 
 #include "bootstrap/secret.h"
 #include "comm/comm.h"
+#include "comm/deadline.h"
 #include "device_stub.h"
+#include "exchange/session.h"
 #include "memory.h"
 #include "tap.h"
 
@@ -314,6 +317,10 @@ static void test_callback_errors(void)
 	for (i = 0; i < RANKS; i++)
 		meeting->ranks[i].callback_error = 7;
 	expect_failure(-EINVAL, 1, "neither 0 nor a negative errno", "a result that is no errno");
+	begin();
+	for (i = 0; i < RANKS; i++)
+		meeting->ranks[i].callback_error = -123456;
+	expect_failure(-EINVAL, 1, "neither 0 nor a negative errno", "a negative one likewise");
 }
 
 /* A rank has no memory from some allocation on: all ranks hear of it, or it needs no more. */
@@ -340,6 +347,68 @@ static void test_memory(void)
 	       "all ranks hear of one that has no memory");
 }
 
+static struct session session = SESSION_INITIALIZER;
+
+static void *use_session(void *arg)
+{
+	pthread_barrier_t *begun = arg;
+	struct coll_detail none = { 0 };
+
+	if (session_begin(&session, "it", coll_deadline_in(1000), &none))
+		return NULL;
+	pthread_barrier_wait(begun);
+	/* The other thread has tried once. */
+	pthread_barrier_wait(begun);
+	usleep(100000);
+	session_end(&session, 0, &none);
+	return NULL;
+}
+
+/* A launcher's interface is for one thread at a time, and the others wait until their deadline. */
+static void test_session(void)
+{
+	char text[COLL_DETAIL_SIZE] = "";
+	struct coll_detail detail = { text, sizeof(text) };
+	uint64_t start, ms;
+	pthread_barrier_t begun;
+	pthread_t thread;
+	int early, late;
+
+	pthread_barrier_init(&begun, NULL, 2);
+	pthread_create(&thread, NULL, use_session, &begun);
+	pthread_barrier_wait(&begun);
+	start = coll_deadline_now();
+	early = session_begin(&session, "it", coll_deadline_in(100), &detail);
+	ms = coll_deadline_now() - start;
+	tap_ok(early == -ETIMEDOUT && ms >= 100 && ms < 10000 &&
+	       strstr(text, "another thread was using it"), "a session that another thread uses");
+	pthread_barrier_wait(&begun);
+	start = coll_deadline_now();
+	late = session_begin(&session, "it", coll_deadline_in(20000), &detail);
+	ms = coll_deadline_now() - start;
+	tap_ok(!late && ms < 10000, "is had when that has ended");
+	if (!late)
+		session_end(&session, 0, &detail);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&begun);
+}
+
+/* Texts do not depend on the language; every number has one. */
+static void test_errno_texts(void)
+{
+	bool same = true;
+	int err;
+
+	setlocale(LC_ALL, "");
+	for (err = 0; err < 200; err++)
+		same &= !strerrordesc_np(err) ||
+			!strcmp(coll_errno_text(err), strerrordesc_np(err));
+	setlocale(LC_ALL, "C");
+	tap_ok(same, "texts of errors");
+	tap_ok(*coll_errno_text(-1) && *coll_strerror(100000) && *coll_strerror(-__INT_MAX__ - 1),
+	       "and of numbers that are none");
+}
+
 int main(void)
 {
 	meeting = mmap(NULL, sizeof(*meeting), PROT_READ | PROT_WRITE,
@@ -352,5 +421,7 @@ int main(void)
 	test_contradictions();
 	test_callback_errors();
 	test_memory();
+	test_session();
+	test_errno_texts();
 	return tap_exit();
 }
