@@ -14,6 +14,7 @@
 
 #include "bootstrap/address.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 
 #define WAIT_PAUSE_MS	50
 
@@ -354,7 +355,7 @@ bool coll_address_wait(const struct sockaddr_storage *addr, uint64_t since, uint
 	    (coll_deadline_now() >= since + WAIT_ABSENT_MS && !coll_address_is_tentative(addr)))
 		return false;
 	/* Only a signal ends it early. */
-	(void)poll(NULL, 0, left < WAIT_PAUSE_MS ? left : WAIT_PAUSE_MS);
+	coll_interrupt_pause(left < WAIT_PAUSE_MS ? left : WAIT_PAUSE_MS);
 	return true;
 }
 
@@ -414,7 +415,8 @@ int coll_address_any_local(struct sockaddr_storage *addr, uint64_t deadline)
 	do {
 		err = find_bound(addr, false);
 	} while (err == -EADDRNOTAVAIL && coll_address_is_tentative(NULL) &&
-		 coll_deadline_left(deadline) && !poll(NULL, 0, WAIT_PAUSE_MS));
+		 coll_deadline_left(deadline) &&
+		 !coll_interrupt_poll(NULL, 0, WAIT_PAUSE_MS));
 	return err ? find_bound(addr, true) : 0;
 }
 

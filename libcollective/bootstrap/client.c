@@ -26,6 +26,7 @@
 #include "bootstrap/resolve.h"
 #include "bootstrap/secret.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 
 #define TRY_MIN_MS	300	/* for one address in the first round; doubles with each round */
 #define TRY_MAX_MS	8000
@@ -96,7 +97,7 @@ static int wait_for(int fd, short events, uint64_t deadline)
 	int n;
 
 	do {
-		n = poll(&one, 1, coll_deadline_left(deadline));
+		n = coll_interrupt_poll(&one, 1, coll_deadline_left(deadline));
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
@@ -422,7 +423,7 @@ static int reach_root(struct client *client)
 		}
 		pause = grow(PAUSE_MIN_MS, settings->rounds++, PAUSE_MAX_MS);
 		/* Only a signal ends it early. */
-		(void)poll(NULL, 0, pause < left ? pause : left);
+		coll_interrupt_pause(pause < left ? pause : left);
 		/* Perhaps this process can listen, which then is rank 0. */
 		if (settings->rank == COLL_RANK_AUTO)
 			return -EAGAIN;
@@ -453,7 +454,7 @@ static int reconnect(struct client *client, unsigned int ms)
 		left = coll_deadline_left(until);
 		if (!left)
 			return -ETIMEDOUT;
-		(void)poll(NULL, 0, ms < left ? ms : left);
+		coll_interrupt_pause(ms < left ? ms : left);
 		client->attempts[0] = '\0';
 		deadline = coll_deadline_in(TRY_MAX_MS);
 		err = connect_root(client, deadline < until ? deadline : until);

@@ -15,6 +15,7 @@
 #include "bootstrap/own_address.h"
 #include "bootstrap/place.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 
 #define ROUTE_PAUSE_MS	50
 
@@ -293,7 +294,7 @@ static int choose_by_route(struct sockaddr_storage *addr, const struct bootstrap
 		if (!err || !coll_address_is_tentative(NULL) ||
 		    !coll_deadline_left(settings->deadline))
 			break;
-		(void)poll(NULL, 0, ROUTE_PAUSE_MS);
+		coll_interrupt_pause(ROUTE_PAUSE_MS);
 	}
 	return err ? coll_fail(detail, err,
 			       "rank %d has no way to rank %d's addresses (the last: %s): set COLL_LOCAL_ADDR to an address, an interface or a network that leads to all ranks%s%s",

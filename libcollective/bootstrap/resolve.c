@@ -20,6 +20,7 @@
 
 #include "bootstrap/resolve.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 #include "comm/process.h"
 #include "error/detail.h"
 
@@ -141,16 +142,19 @@ static int lookup_start(struct lookup *lookup)
 /* Wait for the answer until @deadline, and take it. */
 static struct answer lookup_collect(struct lookup *lookup, uint64_t deadline)
 {
-	struct timespec at = {
-		.tv_sec = deadline / 1000,
-		.tv_nsec = deadline % 1000 * 1000000,
-	};
 	struct answer answer;
-	int err = 0;
 
 	pthread_mutex_lock(&lookup->lock);
-	while (!lookup->answer.complete && !err)
-		err = pthread_cond_timedwait(&lookup->answered, &lookup->lock, &at);
+	while (!lookup->answer.complete && !coll_interrupt_ask(false) &&
+	       coll_deadline_left(deadline)) {
+		const uint64_t until = coll_interrupt_next(deadline);
+		const struct timespec at = {
+			.tv_sec = until / 1000,
+			.tv_nsec = until % 1000 * 1000000,
+		};
+
+		(void)pthread_cond_timedwait(&lookup->answered, &lookup->lock, &at);
+	}
 	answer = lookup->answer;
 	lookup->answer.where = NULL;
 	lookup_leave(lookup);

@@ -26,6 +26,7 @@
 #include "bootstrap/root.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "comm/interrupt.h"
 #include "error/ranks_text.h"
 
 #define UNAUTHENTICATED_MAX	64	/* maximum number of unauthenticated connections */
@@ -366,7 +367,7 @@ static int wait_for_events(struct bootstrap_root *root, unsigned int ms, nfds_t 
 					at->rank >= 0 ? POLLIN | POLLOUT : POLLIN,
 			};
 	}
-	if (poll(root->polls, *n, ms) >= 0)
+	if (coll_interrupt_poll(root->polls, *n, ms) >= 0)
 		return 0;
 	*n = 0;
 	return errno == EINTR ? 0 :
@@ -419,6 +420,8 @@ static int gather_ranks(struct bootstrap_root *root)
 			continue;
 		}
 		left = coll_deadline_left(root->deadline);
+		if (!left && coll_interrupt_wanted())
+			return coll_fail(&root->failure, -ECANCELED, "rank 0 was interrupted");
 		if (!left)
 			return report_missing(root);
 		if (root->paused && left > BOOTSTRAP_RETURN_MS / 10)

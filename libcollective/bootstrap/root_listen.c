@@ -21,6 +21,7 @@
 #include "bootstrap/resolve.h"
 #include "bootstrap/root.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 
 #define PAUSE_MIN_MS	10
 #define PAUSE_MAX_MS	250
@@ -227,7 +228,7 @@ int bootstrap_root_listen(struct bootstrap_root *root)
 					 "rank 0 cannot listen at rendezvous %s: %s",
 					 settings->root_host, text);
 		/* Only a signal ends the pause early. */
-		(void)poll(NULL, 0, pause < left ? pause : left);
+		coll_interrupt_pause(pause < left ? pause : left);
 		pause = 2 * pause < PAUSE_MAX_MS ? 2 * pause : PAUSE_MAX_MS;
 	}
 	err = open_at(root, where);

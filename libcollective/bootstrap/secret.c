@@ -14,6 +14,7 @@
 
 #include "bootstrap/secret.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 
 #define DIGITS		(2 * COLLECTIVE_SECRET_SIZE)
 /* The digits, a line end, and one byte more, which reveals longer input. */
@@ -107,7 +108,7 @@ static ssize_t read_all(int fd, char *text, size_t size, uint64_t deadline)
 	if (!S_ISFIFO(stat.st_mode) && !S_ISSOCK(stat.st_mode))
 		return -EINVAL;
 	while (have < size) {
-		n = poll(&one, 1, coll_deadline_left(deadline));
+		n = coll_interrupt_poll(&one, 1, coll_deadline_left(deadline));
 		if (!n)
 			return -ETIMEDOUT;
 		got = n < 0 ? -1 : read(fd, text + have, size - have);

@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "comm/interrupt.h"
+
 static inline uint64_t coll_deadline_now(void)
 {
 	struct timespec now;
@@ -20,12 +22,15 @@ static inline uint64_t coll_deadline_in(unsigned int ms)
 	return coll_deadline_now() + ms;
 }
 
-/* Time until @deadline in ms, 0 if it has passed; at most INT_MAX, as poll() takes. */
+/*
+ * Time until @deadline in ms, 0 if it has passed or the caller wants the end; at most INT_MAX, as
+ * poll() takes.
+ */
 static inline unsigned int coll_deadline_left(uint64_t deadline)
 {
 	uint64_t now = coll_deadline_now();
 
-	if (now >= deadline)
+	if (now >= deadline || coll_interrupt_wanted())
 		return 0;
 	return deadline - now < INT_MAX ? deadline - now : INT_MAX;
 }

@@ -16,6 +16,7 @@
 #include "comm/config.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "comm/interrupt.h"
 
 /* Longest pause between two attempts to connect, in ms. */
 #define CONNECT_PAUSE_MS	64
@@ -189,7 +190,7 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 		/* 0 would mean the default. */
 		connect.timeout_ms = coll_deadline_left(deadline) ?: 1;
 		err = call_once(fd, COLLECTIVE_IOC_CONNECT, &connect);
-		if (err == -EINTR)
+		if (err == -EINTR && !coll_interrupt_ask(true))
 			continue;
 		if (!connect_may_pass(err) || coll_deadline_left(deadline) <= pause_ms)
 			return err;

@@ -2,6 +2,7 @@
 /* coll_init(): import the configuration, bootstrap and connect. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include "comm/cancellation.h"
 #include "comm/comm.h"
 #include "comm/device.h"
+#include "comm/interrupt.h"
 
 /*
  * Size of the shortest struct coll_config that is accepted: up to @name.  A number, since
@@ -150,17 +152,13 @@ static int init_comm(struct coll_comm **comm, const struct coll_config *config,
 		     struct coll_detail *detail)
 {
 	struct coll_settings settings;
-	struct coll_config known;
 	struct exchange exchange;
 	struct coll_comm *made;
-	int err = import(&known, config, detail);
+	int err = coll_config_read(&settings, config, detail);
 
 	if (err)
-		return err;
-	err = coll_config_read(&settings, &known, detail);
-	if (err)
-		return report_configuration(&settings, &known, err, detail);
-	err = exchange_select(&exchange, &settings, &known, detail);
+		return report_configuration(&settings, config, err, detail);
+	err = exchange_select(&exchange, &settings, config, detail);
 	if (err) {
 		coll_secret_put(settings.secret);
 		return err;
@@ -179,6 +177,26 @@ static int init_comm(struct coll_comm **comm, const struct coll_config *config,
 	return err;
 }
 
+/* As init_comm(), until the caller wants the end. */
+static int init_interruptible(struct coll_comm **comm, const struct coll_config *config,
+			      struct coll_detail *detail)
+{
+	struct coll_interrupt interrupt;
+	char why[COLL_DETAIL_SIZE];
+	struct coll_config known;
+	int err = import(&known, config, detail);
+
+	if (err)
+		return err;
+	coll_interrupt_begin(&interrupt, known.interrupt, known.interrupt_context);
+	err = init_comm(comm, &known, detail);
+	if (!coll_interrupt_end(&interrupt) || !err)
+		return err;
+	snprintf(why, sizeof(why), "%s", detail->text);
+	detail->text[0] = '\0';
+	return coll_fail(detail, -ECANCELED, "interrupted: %s", why);
+}
+
 int coll_init(struct coll_comm **comm, const struct coll_config *config)
 {
 	struct coll_detail detail = detail_of(config);
@@ -192,7 +210,7 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config)
 		return coll_fail(&detail, -EINVAL, "there is no place for the communicator");
 	}
 	*comm = NULL;
-	err = init_comm(comm, config, &mine);
+	err = init_interruptible(comm, config, &mine);
 	coll_cancellation_restore(state);
 	/* For failures without a text of their own. */
 	return err ? coll_fail(&detail, err, "%s", *text ? text : coll_strerror(err)) : 0;

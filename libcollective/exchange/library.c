@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 #include "comm/process.h"
 #include "exchange/library.h"
 
@@ -114,14 +115,15 @@ static int task_start(struct library_task *task)
 /* Wait for the end of the task.  Return: true if it came before the deadline. */
 static bool task_wait(struct library_task *task)
 {
-	const struct timespec at = {
-		.tv_sec = task->deadline / 1000,
-		.tv_nsec = task->deadline % 1000 * 1000000,
-	};
-	int err = 0;
+	while (!task->done && !coll_interrupt_ask(false) && coll_deadline_left(task->deadline)) {
+		const uint64_t until = coll_interrupt_next(task->deadline);
+		const struct timespec at = {
+			.tv_sec = until / 1000,
+			.tv_nsec = until % 1000 * 1000000,
+		};
 
-	while (!task->done && !err)
-		err = pthread_cond_timedwait(&task->ended, &task->lock, &at);
+		(void)pthread_cond_timedwait(&task->ended, &task->lock, &at);
+	}
 	return task->done;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 #include "exchange/exchange.h"
 #include "exchange/mpi.h"
 #include "exchange/session.h"
@@ -220,7 +221,7 @@ static int wait_for(const struct mpi *mpi, struct pending *pending, uint64_t dea
 			return -EIO;
 		if (done)
 			return 0;
-		if (!coll_deadline_left(deadline))
+		if (coll_interrupt_ask(false) || !coll_deadline_left(deadline))
 			return -ETIMEDOUT;
 		usleep(us);
 		us = 2 * us < POLL_MAX_US ? 2 * us : POLL_MAX_US;

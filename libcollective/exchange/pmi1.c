@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 #include "comm/launcher.h"
 #include "comm/process.h"
 #include "exchange/exchange.h"
@@ -65,7 +66,7 @@ static int wait_for(short events, uint64_t deadline)
 	int n;
 
 	do {
-		n = poll(&one, 1, coll_deadline_left(deadline));
+		n = coll_interrupt_poll(&one, 1, coll_deadline_left(deadline));
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;

@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 #include "exchange/session.h"
 
-#define PAUSE_NS	5000000
+#define PAUSE_MS	5
 
 /*
  * pthread_mutex_clocklock() does the same, in glibc 2.30 and newer only.  Every other lock with a
@@ -15,12 +15,10 @@
  */
 static bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-
 	while (pthread_mutex_trylock(lock)) {
 		if (!coll_deadline_left(deadline))
 			return false;
-		nanosleep(&pause, NULL);
+		coll_interrupt_pause(PAUSE_MS);
 	}
 	return true;
 }

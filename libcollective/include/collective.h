@@ -201,6 +201,10 @@ enum coll_collective {
  * @ports: "FIRST-LAST": ports at which this rank listens, by TCP for data and by UDP for
  *	coll_shrink(), so that a packet filter can let them pass (EADDRINUSE if all are taken).  The
  *	ranks of a host and their splits need one each.  Default: what the kernel chooses
+ * @interrupt: function of the caller's that coll_init() calls while it waits, about twenty times a
+ *	second and after a signal, in the same thread; if it does not return 0, coll_init() ends
+ *	with ECANCELED; NULL: none
+ * @interrupt_context: argument of @interrupt
  *
  * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes
  * rank 0, and each of the others gets the next rank in the order of arrival, or the rank that
@@ -215,6 +219,9 @@ enum coll_collective {
  * call.  Rank 0 makes a secret, unless the ranks have one or COLL_CONFIG_INSECURE is set there,
  * and it travels by the exchange, which has to keep it from others.  A callback that waits for a
  * rank has to end by itself.
+ *
+ * @exchange and @interrupt must return: a C++ exception that leaves them ends the process
+ * (std::terminate()), and neither longjmp() nor pthread_exit() may leave them.
  *
  * COLL_CONFIG_REPRODUCIBLE must be set on every rank or on none (EBADMSG).  Every reduction
  * of the communicator then takes the elements in the order of ranks,
@@ -257,6 +264,8 @@ struct coll_config {
 	const char *bootstrap;
 	const char *key;
 	const char *ports;
+	int (*interrupt)(void *context);
+	void *interrupt_context;
 };
 
 /**
@@ -276,9 +285,10 @@ struct coll_config {
  * the rendezvous), EOPNOTSUPP (the kernel has another version; @transport is "local" or "rdma",
  * and a link to a rank cannot be so), ENODEV and EPROTONOSUPPORT (@transport is "rdma", and this
  * rank's address has no RDMA device, or an iWARP one), ECONNABORTED (an earlier group of this
- * process failed in the middle of the launcher's exchange), EDQUOT (the module's
- * user_memory_mib), E2BIG (bytes that this library does not know), ENOMEM, EMFILE and ENFILE (the
- * text says how many files are needed), and errors of system calls.
+ * process failed in the middle of the launcher's exchange), ECANCELED (@interrupt of this rank or
+ * of rank 0 wanted it), EDQUOT (the module's user_memory_mib), E2BIG (bytes that this library does
+ * not know), ENOMEM, EMFILE and ENFILE (the text says how many files are needed), and errors of
+ * system calls.
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

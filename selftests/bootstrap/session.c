@@ -47,6 +47,19 @@ void session_prepare(struct session *session)
 		session->timeout_ms = 20000;
 }
 
+static struct {
+	uint64_t at;
+	struct outcome *outcome;
+} interruption;
+
+static int interrupt(void *context)
+{
+	if (context != &interruption)
+		abort();
+	interruption.outcome->asked++;
+	return coll_deadline_now() >= interruption.at;
+}
+
 static void be_rank(const struct session *session, int rank)
 {
 	const struct member *member = &session->members[rank];
@@ -63,6 +76,8 @@ static void be_rank(const struct session *session, int rank)
 		.init_timeout_ms = session->timeout_ms,
 		.detail = outcome->detail,
 		.detail_size = sizeof(outcome->detail),
+		.interrupt = member->interrupt_ms ? interrupt : NULL,
+		.interrupt_context = &interruption,
 	};
 	char number[12];
 	struct coll_comm *comm;
@@ -106,6 +121,8 @@ static void be_rank(const struct session *session, int rank)
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
 	begin = coll_deadline_now();
+	interruption.at = begin + member->interrupt_ms - 1;
+	interruption.outcome = outcome;
 	memory_calls = member->memory - 1;
 	outcome->err = coll_init(&comm, &config);
 	memory_calls = -1;

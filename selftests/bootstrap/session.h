@@ -25,6 +25,7 @@
  * @files: number of files that it may open in addition; 0: no limit
  * @open_error: error of opening its device
  * @secret: a secret other than the group's, of this byte
+ * @interrupt_ms: time after which it wants the end of coll_init(), + 1; 0: never
  */
 struct member {
 	const char *answer;
@@ -39,6 +40,7 @@ struct member {
 	unsigned int files;
 	int open_error;
 	unsigned char secret;
+	unsigned int interrupt_ms;
 };
 
 /**
@@ -46,6 +48,7 @@ struct member {
  * @done: true if coll_init() has returned
  * @err: result of coll_init()
  * @ms: time that it took; ms
+ * @asked: number of calls of its interrupt
  * @detail: error text
  * @peers: addresses of the ranks that it learned
  */
@@ -53,6 +56,7 @@ struct outcome {
 	bool done;
 	int err;
 	unsigned int ms;
+	unsigned int asked;
 	char detail[COLL_DETAIL_SIZE];
 	struct sockaddr_storage peers[SESSION_RANKS_MAX];
 };

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * The function of the caller's that may end coll_init() (struct coll_config).  Whatever waits in
+ * coll_init() asks it ten times a second, and after a signal.  From the first time on that it wants
+ * the end, every deadline of this thread has passed (comm/deadline.h), so that all ends as it does
+ * after the time limit.
+ */
+#ifndef COLL_INTERRUPT_H
+#define COLL_INTERRUPT_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/**
+ * struct coll_interrupt - a call of this thread that can be ended
+ * @function: the caller's, or NULL
+ * @context: its argument
+ * @wanted: true if it has wanted the end
+ * @next: time when it is asked again, unless a signal comes
+ * @outer: call in whose @function this one was made; NULL: none
+ */
+struct coll_interrupt {
+	int (*function)(void *context);
+	void *context;
+	bool wanted;
+	uint64_t next;
+	struct coll_interrupt *outer;
+};
+
+void coll_interrupt_begin(struct coll_interrupt *interrupt, int (*function)(void *context),
+			  void *context);
+
+/* Return: true if the function has wanted the end. */
+bool coll_interrupt_end(struct coll_interrupt *interrupt);
+
+/* Has the function wanted the end? */
+bool coll_interrupt_wanted(void);
+
+/*
+ * Ask the function, if it is time or @signalled.  Return: true if it wants the end, or has wanted
+ * it.
+ */
+bool coll_interrupt_ask(bool signalled);
+
+/* Return: the time until which a thread may sleep before it asks; at most @deadline. */
+uint64_t coll_interrupt_next(uint64_t deadline);
+
+/* As poll(), and 0 as soon as the end is wanted. */
+int coll_interrupt_poll(struct pollfd *polls, nfds_t n, unsigned int ms);
+
+/* Sleep.  A signal or the end that is wanted cuts it short. */
+static inline void coll_interrupt_pause(unsigned int ms)
+{
+	(void)coll_interrupt_poll(NULL, 0, ms);
+}
+
+#endif /* COLL_INTERRUPT_H */
