@@ -80,6 +80,7 @@ enum coll_bootstrap {
  * @algorithm: algorithm that AUTO stands for, by enum collective_opcode
  * @deadline: end of @init_timeout_ms (comm/deadline.h)
  * @places: text: what is known of addresses that may explain why ranks cannot connect; or empty
+ * @check_datagrams: true if coll_init() finds out whether they pass between the hosts
  * @rejoin_fd: socket of the rejoin port (bootstrap/rejoin_port.h); -1: none
  */
 struct coll_settings {
@@ -95,6 +96,7 @@ struct coll_settings {
 	struct coll_secret *secret;
 	bool reproducible;
 	bool wide;
+	bool check_datagrams;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
 	uint64_t job;

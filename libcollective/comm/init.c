@@ -14,6 +14,7 @@
 #include "comm/comm.h"
 #include "comm/device.h"
 #include "comm/interrupt.h"
+#include "shrink/check.h"
 
 /*
  * Size of the shortest struct coll_config that is accepted: up to @name.  A number, since
@@ -133,7 +134,10 @@ static int connect_group(struct coll_comm *comm, const struct exchange *exchange
 		return err;
 	comm->rank = comm->settings.rank;
 	comm->addr = comm->peers[comm->rank];
-	return coll_comm_connect(comm, comm->peers, detail);
+	err = coll_comm_connect(comm, comm->peers, detail);
+	if (!err && comm->settings.check_datagrams)
+		err = coll_shrink_check(comm, detail);
+	return err;
 }
 
 /* A rank with a faulty configuration takes part, so that the others learn of it. */

@@ -286,9 +286,9 @@ struct coll_config {
  * and a link to a rank cannot be so), ENODEV and EPROTONOSUPPORT (@transport is "rdma", and this
  * rank's address has no RDMA device, or an iWARP one), ECONNABORTED (an earlier group of this
  * process failed in the middle of the launcher's exchange), ECANCELED (@interrupt of this rank or
- * of rank 0 wanted it), EDQUOT (the module's user_memory_mib), E2BIG (bytes that this library does
- * not know), ENOMEM, EMFILE and ENFILE (the text says how many files are needed), and errors of
- * system calls.
+ * of rank 0 wanted it), EHOSTUNREACH (COLL_CHECK_DATAGRAMS), EDQUOT (the module's user_memory_mib),
+ * E2BIG (bytes that this library does not know), ENOMEM, EMFILE and ENFILE (the text says how many
+ * files are needed), and errors of system calls.
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 

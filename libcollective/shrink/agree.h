@@ -32,6 +32,7 @@ enum coll_agree_kind {
 	COLL_AGREE_NOTED,	/* answer to DECIDED */
 	COLL_AGREE_DONE,	/* the call may return: @value */
 	COLL_AGREE_GIVE_UP,	/* the call ends on all ranks: @error; the body has a text */
+	COLL_AGREE_CHECK,	/* of no call: shrink/check.h */
 	COLL_AGREE_KINDS
 };
 

@@ -209,7 +209,8 @@ static void handle_datagram(struct coll_shrink *shrink, const uint8_t *bytes, si
 	const uint8_t *body;
 	size_t length;
 
-	if (coll_shrink_read(bytes, size, &shrink->comm->settings, &message, &body, &length))
+	if (coll_shrink_read(bytes, size, &shrink->comm->settings, &message, &body, &length) ||
+	    message.kind == COLL_AGREE_CHECK)
 		return;
 	rejoin = rejoin_addr(shrink, message.from);
 	if (!same_socket(from, &rejoin))

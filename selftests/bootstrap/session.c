@@ -76,6 +76,7 @@ static void be_rank(const struct session *session, int rank)
 		.init_timeout_ms = session->timeout_ms,
 		.detail = outcome->detail,
 		.detail_size = sizeof(outcome->detail),
+		.local_addr = member->local,
 		.interrupt = member->interrupt_ms ? interrupt : NULL,
 		.interrupt_context = &interruption,
 	};

@@ -25,6 +25,7 @@
  * @files: number of files that it may open in addition; 0: no limit
  * @open_error: error of opening its device
  * @secret: a secret other than the group's, of this byte
+ * @local: its local address; NULL: it finds one
  * @interrupt_ms: time after which it wants the end of coll_init(), + 1; 0: never
  */
 struct member {
@@ -40,6 +41,7 @@ struct member {
 	unsigned int files;
 	int open_error;
 	unsigned char secret;
+	const char *local;
 	unsigned int interrupt_ms;
 };
 

@@ -454,7 +454,7 @@ void world_say(const struct event *event)
 	static const char * const names[COLL_AGREE_KINDS] = {
 		"", "HELLO", "ALIVE", "PREPARE", "PROMISE", "OUTDATED", "BEGIN", "PLACE",
 		"PLACES", "CONNECTING", "READY", "UNABLE", "ACCEPT", "ACCEPTED", "DECIDED",
-		"NOTED", "DONE", "GIVE_UP",
+		"NOTED", "DONE", "GIVE_UP", "CHECK",
 	};
 	const struct coll_agree_message *message = &messages[event->a];
 

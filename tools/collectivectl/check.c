@@ -318,8 +318,8 @@ static void check_ports(struct report *report)
 		     "large groups by TCP need more: sysctl net.ipv4.ip_local_port_range",
 		     "%u to %u", first, last);
 	else
-		tell(report, "ports", VERDICT_OK, NULL, "%u to %u; let packet filters pass them",
-		     first, last);
+		tell(report, "ports", VERDICT_OK, NULL,
+		     "%u to %u; let packet filters pass them, by TCP and UDP", first, last);
 }
 
 /**
