@@ -344,6 +344,7 @@ int admin_call(struct coll_admin *admin, struct nl_msg *msg, struct answer *answ
 		err = call(admin, msg, answer);
 	if (!err && answer->err == -ENOENT && has_new_number(admin)) {
 		answer->done = false;
+		answer->changed = false;
 		answer->err = 0;
 		nlmsg_hdr(msg)->nlmsg_type = admin->family;
 		nlmsg_hdr(msg)->nlmsg_seq = NL_AUTO_SEQ;

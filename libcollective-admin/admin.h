@@ -17,12 +17,14 @@
  * @calls: socket of calls
  * @events: socket of events; NULL: coll_admin_listen() was not called
  * @family: number of the family
+ * @congested: true from an overflow of @events until that is empty
  * @error: text of the latest error
  */
 struct coll_admin {
 	struct nl_sock *calls;
 	struct nl_sock *events;
 	int family;
+	bool congested;
 	char error[256];
 };
 

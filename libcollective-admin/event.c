@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/genetlink.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include <netlink/errno.h>
 
@@ -106,6 +107,23 @@ static int lost(struct coll_admin *admin, const char *text)
 	return admin_fail(admin, -ENOBUFS, text);
 }
 
+/*
+ * After an overflow the kernel drops what comes until the queue is empty, without saying so again.
+ * From then on nothing is lost, so the subscription is compared with the family once more.
+ */
+static void leave_congestion(struct coll_admin *admin)
+{
+	char byte;
+
+	if (!admin->congested ||
+	    recv(nl_socket_get_fd(admin->events), &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 ||
+	    errno != EAGAIN)
+		return;
+	admin->congested = false;
+	/* If there is no module, the next one that comes is told of. */
+	(void)admin_subscribe(admin);
+}
+
 int coll_admin_events(struct coll_admin *admin,
 		      int (*each)(const struct coll_admin_event *event, void *arg), void *arg)
 {
@@ -122,11 +140,14 @@ int coll_admin_events(struct coll_admin *admin,
 	nl_cb_set(cb, NL_CB_SEQ_CHECK, NL_CB_CUSTOM, NULL, NULL);
 	err = nl_recvmsgs(admin->events, cb);
 	nl_cb_put(cb);
+	leave_congestion(admin);
 	if (err == -NLE_AGAIN)
 		return -EAGAIN;
 	/* libnl has no error for a full socket buffer but this one. */
-	if (err == -NLE_NOMEM)
+	if (err == -NLE_NOMEM) {
+		admin->congested = true;
 		return lost(admin, "events were lost: the program was too slow");
+	}
 	if (err < 0)
 		return admin_fail(admin, -EIO, nl_geterror(err));
 	if (listening.came)
