@@ -101,6 +101,11 @@ bool coll_address_same_host(const struct sockaddr_storage *a, const struct socka
 	       IN6_ARE_ADDR_EQUAL(&in6(a)->sin6_addr, &in6(b)->sin6_addr);
 }
 
+bool coll_address_same_socket(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	return coll_address_same_host(a, b) && coll_address_port(a) == coll_address_port(b);
+}
+
 bool coll_address_is_numeric(const char *host)
 {
 	struct addrinfo hints = { .ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM };

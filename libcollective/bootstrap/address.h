@@ -27,6 +27,8 @@ void coll_address_scope(struct sockaddr_storage *addr,
 			const struct sockaddr_storage *own);
 /* Are the host addresses equal?  Ports and scopes are not compared. */
 bool coll_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* The same, and are the ports equal? */
+bool coll_address_same_socket(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
 /* Is @addr in the network of @network with a prefix of @prefix bits? */
 bool coll_address_in_network(const struct sockaddr_storage *addr,
 			     const struct sockaddr_storage *network, unsigned int prefix);

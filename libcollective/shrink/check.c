@@ -17,7 +17,7 @@
 #include "shrink/check.h"
 #include "shrink/message.h"
 
-#define CHECK_MS	2000
+#define CHECK_MS	5000	/* a rank may connect later than another */
 #define PAUSE_MS	50
 #define COPIES		3	/* sent in any case: the other rank may have heard none */
 
@@ -26,11 +26,15 @@
  * @comm: communicator, which is connected
  * @silent: by rank: true if its datagram is waited for
  * @missing: number of these
+ * @elsewhere: a rank whose datagrams come from another address, which coll_shrink() drops; -1: none
+ * @from: that address
  */
 struct check {
 	struct coll_comm *comm;
 	bool *silent;
 	int missing;
+	int elsewhere;
+	struct sockaddr_storage from;
 };
 
 /* Do these ranks check each other? */
@@ -76,20 +80,30 @@ static void receive_all(struct check *check)
 {
 	const struct coll_settings *settings = &check->comm->settings;
 	uint8_t bytes[COLL_SHRINK_MESSAGE_MAX];
+	struct sockaddr_storage from, rejoin;
 	struct coll_agree_message message;
 	const uint8_t *body;
 	unsigned int left;
+	socklen_t room;
 	ssize_t size;
 	size_t length;
 
 	/* An ICMP error is returned once, and then the next datagram. */
 	for (left = 4 * check->comm->nranks; left; left--) {
-		size = recv(settings->rejoin_fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+		room = sizeof(from);
+		size = recvfrom(settings->rejoin_fd, bytes, sizeof(bytes), MSG_DONTWAIT,
+				(struct sockaddr *)&from, &room);
 		if (size < 0 && errno == EAGAIN)
 			return;
 		if (size < 0 || coll_shrink_read(bytes, size, settings, &message, &body, &length) ||
 		    message.kind != COLL_AGREE_CHECK || !check->silent[message.from])
 			continue;
+		rejoin = rejoin_addr(check->comm, message.from);
+		if (!coll_address_same_socket(&from, &rejoin)) {
+			check->elsewhere = message.from;
+			check->from = from;
+			continue;
+		}
 		check->silent[message.from] = false;
 		check->missing--;
 	}
@@ -117,16 +131,26 @@ static int report(const struct check *check, struct coll_detail *detail)
 	char text[COLL_DETAIL_SIZE / 4], own[COLL_ADDRESS_TEXT];
 	struct sockaddr_storage addr = rejoin_addr(check->comm, check->comm->rank);
 
+	if (check->elsewhere >= 0) {
+		coll_address_format(&check->from, own);
+		return coll_fail(detail, -EHOSTUNREACH,
+				 "rank %d hears datagrams of rank %d from %s, which coll_shrink() drops: address translation between the hosts?",
+				 check->comm->rank, check->elsewhere, own);
+	}
 	coll_ranks_text(text, sizeof(text), check->comm->nranks, is_silent, check);
 	coll_address_format(&addr, own);
 	return coll_fail(detail, -EHOSTUNREACH,
-			 "rank %d hears no datagram of %s, which coll_shrink() needs: packet filters have to let UDP pass, as to %s",
+			 "rank %d hears no datagram of %s, which coll_shrink() needs: packet filters have to let UDP pass, as to %s, and COLL_CHECK_DATAGRAMS is for all ranks",
 			 check->comm->rank, text, own);
 }
 
 int coll_shrink_check(struct coll_comm *comm, struct coll_detail *detail)
 {
-	struct check check = { .comm = comm, .silent = calloc(comm->nranks, sizeof(bool)) };
+	struct check check = {
+		.comm = comm,
+		.silent = calloc(comm->nranks, sizeof(bool)),
+		.elsewhere = -1,
+	};
 	const uint64_t deadline = coll_deadline_in(CHECK_MS);
 	int rank, sent, err = 0;
 
@@ -137,6 +161,10 @@ int coll_shrink_check(struct coll_comm *comm, struct coll_detail *detail)
 		check.missing += check.silent[rank];
 	}
 	for (sent = 0; check.missing || (sent && sent < COPIES); sent++) {
+		if (coll_interrupt_wanted()) {
+			err = coll_interrupt_explain(-ECANCELED, comm->rank, detail);
+			break;
+		}
 		if (!coll_deadline_left(deadline)) {
 			err = report(&check, detail);
 			break;

@@ -131,23 +131,6 @@ void coll_shrink_send(void *env, const struct coll_agree_message *said)
  * Receiving
  */
 
-static bool same_address(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET6)
-		return !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
-	return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-}
-
-static bool same_socket(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	return same_address(a, b) && coll_address_port(a) == coll_address_port(b);
-}
-
 /* Note the address of a member if this rank proposes the group.  Return: false: malformed. */
 static bool take_address(struct coll_shrink *shrink, const struct coll_agree_message *message,
 			 const uint8_t *body, size_t length)
@@ -213,7 +196,7 @@ static void handle_datagram(struct coll_shrink *shrink, const uint8_t *bytes, si
 	    message.kind == COLL_AGREE_CHECK)
 		return;
 	rejoin = rejoin_addr(shrink, message.from);
-	if (!same_socket(from, &rejoin))
+	if (!coll_address_same_socket(from, &rejoin))
 		return;
 	if (message.kind == COLL_AGREE_PLACE && !take_address(shrink, &message, body, length))
 		return;
@@ -252,11 +235,11 @@ static void handle_icmp_error(struct coll_shrink *shrink, const struct sock_exte
 
 	memset(&offender, 0, sizeof(offender));
 	memcpy(&offender, SO_EE_OFFENDER(error), coll_address_length(to));
-	if (!is_port_closed(error) || !same_address(&offender, to))
+	if (!is_port_closed(error) || !coll_address_same_host(&offender, to))
 		return;
 	for (rank = 0; rank < shrink->agree.nranks; rank++) {
 		rejoin = rejoin_addr(shrink, rank);
-		if (rank != shrink->agree.rank && same_socket(&rejoin, to))
+		if (rank != shrink->agree.rank && coll_address_same_socket(&rejoin, to))
 			coll_pace_refused(&shrink->pace, rank);
 	}
 }
