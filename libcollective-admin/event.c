@@ -108,7 +108,7 @@ static int lost(struct coll_admin *admin, const char *text)
 }
 
 /*
- * After an overflow the kernel drops what comes until the queue is empty, without saying so again.
+ * After an overflow the kernel drops messages until the queue is empty, without saying so again.
  * From then on nothing is lost, so the subscription is compared with the family once more.
  */
 static void leave_congestion(struct coll_admin *admin)

@@ -534,6 +534,7 @@ static int join(struct client *client, int device, const struct bootstrap_welcom
 		err = local_address(client, handle_welcome, addr, &mine) ?:
 		      bootstrap_check_address(client->settings, addr, &mine) ?:
 		      coll_rejoin_port_join(device, client->settings, addr, &mine);
+	err = coll_interrupt_explain(err, client->settings->rank, &mine);
 	if (!err)
 		return send_all(client->fd, message,
 				bootstrap_write_address(message, addr), deadline);

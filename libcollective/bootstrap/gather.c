@@ -18,6 +18,7 @@
 #include "bootstrap/secret.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "comm/interrupt.h"
 
 /**
  * struct gather - bootstrap of one rank over an exchange
@@ -62,6 +63,7 @@ static int exchange_bytes(struct gather *gather)
 	uint8_t mine[BOOTSTRAP_CARD_SIZE];
 	int err;
 
+	gather->err = coll_interrupt_explain(gather->err, gather->settings->rank, gather->detail);
 	gather->own.err = gather->err;
 	if (gather->err)
 		snprintf(gather->own.text, sizeof(gather->own.text), "%s", gather->detail->text);
@@ -371,10 +373,6 @@ static pthread_mutex_t reserve_lock = PTHREAD_MUTEX_INITIALIZER;
 static int tell_no_memory(struct gather *gather)
 {
 	const struct exchange *exchange = gather->exchange;
-	const struct timespec until = {
-		.tv_sec = gather->settings->deadline / 1000,
-		.tv_nsec = gather->settings->deadline % 1000 * 1000000,
-	};
 	uint8_t mine[BOOTSTRAP_CARD_SIZE];
 
 	gather->err = coll_fail(gather->detail, -ENOMEM, "no memory");
@@ -383,7 +381,7 @@ static int tell_no_memory(struct gather *gather)
 	strcpy(gather->own.text, "no memory");
 	bootstrap_write_card(mine, &gather->own);
 	/* Another thread of this process that has no memory either is heard before. */
-	if (pthread_mutex_clocklock(&reserve_lock, CLOCK_MONOTONIC, &until))
+	if (!coll_interrupt_lock(&reserve_lock, gather->settings->deadline))
 		return gather->err;
 	(void)exchange->ops->gather(exchange, mine, sizeof(mine), reserve,
 				    gather->settings->deadline, gather->detail);

@@ -11,6 +11,7 @@
 #include "bootstrap/place.h"
 #include "bootstrap/probe.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 #include "comm/ports.h"
 
 /* Time of a round in ms: a SYN that is lost is sent again after a second. */
@@ -126,7 +127,8 @@ uint64_t probe_connect(const struct probe *probe)
 			reached |= (uint64_t)1 << i;
 	}
 	while (waiting && coll_deadline_left(deadline)) {
-		if (poll(polls, n, coll_deadline_left(deadline)) < 0 && errno != EINTR)
+		if (coll_interrupt_poll(polls, n, coll_deadline_left(deadline)) < 0 &&
+		    errno != EINTR)
 			break;
 		for (i = 0; i < n; i++) {
 			if (polls[i].fd < 0 || !polls[i].revents)

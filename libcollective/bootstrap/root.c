@@ -420,8 +420,6 @@ static int gather_ranks(struct bootstrap_root *root)
 			continue;
 		}
 		left = coll_deadline_left(root->deadline);
-		if (!left && coll_interrupt_wanted())
-			return coll_fail(&root->failure, -ECANCELED, "rank 0 was interrupted");
 		if (!left)
 			return report_missing(root);
 		if (root->paused && left > BOOTSTRAP_RETURN_MS / 10)
@@ -435,12 +433,13 @@ static int gather_ranks(struct bootstrap_root *root)
 
 /*
  * Send the outcome to all ranks.  After a failure the root waits a moment for ranks that have
- * not arrived: they would look for it until their deadline.
+ * not arrived: they would look for it until their deadline.  An interrupted one does, too.
  */
 static void send_result(struct bootstrap_root *root, int err)
 {
 	unsigned int ms = (root->paused ? bootstrap_root_pause_ms(root) : 0) +
 			  (err ? LATE_MS : RESULT_MS), left;
+	struct coll_interrupt *const suspended = coll_interrupt_suspend();
 	uint64_t until = coll_deadline_in(ms);
 	size_t i;
 	int rank;
@@ -473,6 +472,7 @@ static void send_result(struct bootstrap_root *root, int err)
 	for (i = 0; i < root->nconns; i++)
 		if (root->conns[i].fd >= 0)
 			bootstrap_conn_close(&root->conns[i]);
+	coll_interrupt_resume(suspended);
 }
 
 static void clear_conns(struct bootstrap_root *root)
@@ -529,14 +529,10 @@ static struct {
 /* Tell all ranks that there is no memory. */
 static int tell_no_memory(struct bootstrap_root *root)
 {
-	const struct timespec until = {
-		.tv_sec = root->deadline / 1000,
-		.tv_nsec = root->deadline % 1000 * 1000000,
-	};
 	int err = coll_fail(&root->failure, -ENOMEM, "rank 0 has no memory");
 
 	/* Another thread of this process that is rank 0 and has no memory either. */
-	if (pthread_mutex_clocklock(&reserve.lock, CLOCK_MONOTONIC, &until))
+	if (!coll_interrupt_lock(&reserve.lock, root->deadline))
 		return err;
 	if (root->nconns > RESERVE_CONNS)
 		root->nconns = RESERVE_CONNS;
@@ -588,6 +584,7 @@ int bootstrap_run_root(int fd, struct coll_settings *settings,
 		err = gather_ranks(&root);
 	if (!err && settings->auto_rank)
 		bootstrap_root_remember_keys(&root);
+	err = coll_interrupt_explain(err, 0, &root.failure);
 	send_result(&root, err);
 	release(&root);
 close:

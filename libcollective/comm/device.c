@@ -174,6 +174,31 @@ static bool connect_may_pass(int err)
 	return err == -EADDRINUSE || err == -EADDRNOTAVAIL;
 }
 
+/*
+ * CONNECT, where a function of the caller's may end it: the kernel restarts a blocking call after a
+ * signal whose handler says so, and no signal need come.
+ */
+static int connect_interruptible(int fd, struct collective_connect *connect, __u64 deadline)
+{
+	const int flags = fcntl(fd, F_GETFL);
+	struct pollfd up = { .fd = fd, .events = POLLOUT };
+	int err;
+
+	if (!coll_interrupt_can() || flags & O_NONBLOCK)
+		return call_once(fd, COLLECTIVE_IOC_CONNECT, connect);
+	fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	err = call_once(fd, COLLECTIVE_IOC_CONNECT, connect);
+	while (err == -EINPROGRESS && coll_deadline_left(deadline)) {
+		(void)coll_interrupt_poll(&up, 1, coll_deadline_left(deadline));
+		err = call_once(fd, COLLECTIVE_IOC_CONNECT, connect);
+	}
+	fcntl(fd, F_SETFL, flags);
+	if (err != -EINPROGRESS)
+		return err;
+	/* Without time left the blocking call says which rank is late. */
+	return coll_interrupt_wanted() ? -EINTR : call_once(fd, COLLECTIVE_IOC_CONNECT, connect);
+}
+
 int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 			unsigned int npeers, unsigned int timeout_ms)
 {
@@ -189,7 +214,7 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
 	for (;;) {
 		/* 0 would mean the default. */
 		connect.timeout_ms = coll_deadline_left(deadline) ?: 1;
-		err = call_once(fd, COLLECTIVE_IOC_CONNECT, &connect);
+		err = connect_interruptible(fd, &connect, deadline);
 		if (err == -EINTR && !coll_interrupt_ask(true))
 			continue;
 		if (!connect_may_pass(err) || coll_deadline_left(deadline) <= pause_ms)

@@ -196,7 +196,7 @@ static int init_interruptible(struct coll_comm **comm, const struct coll_config 
 	err = init_comm(comm, &known, detail);
 	if (!coll_interrupt_end(&interrupt) || !err)
 		return err;
-	snprintf(why, sizeof(why), "%s", detail->text);
+	snprintf(why, sizeof(why), "%s", *detail->text ? detail->text : coll_strerror(err));
 	detail->text[0] = '\0';
 	return coll_fail(detail, -ECANCELED, "interrupted: %s", why);
 }

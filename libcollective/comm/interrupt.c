@@ -6,6 +6,7 @@
 #include "comm/interrupt.h"
 
 #define ASK_MS	50
+#define LOCK_PAUSE_MS	5
 
 static __thread struct coll_interrupt *current;
 
@@ -15,14 +16,13 @@ void coll_interrupt_begin(struct coll_interrupt *interrupt, int (*function)(void
 	*interrupt = (struct coll_interrupt) {
 		.function = function,
 		.context = context,
-		.outer = current,
 	};
 	current = interrupt;
 }
 
 bool coll_interrupt_end(struct coll_interrupt *interrupt)
 {
-	current = interrupt->outer;
+	current = NULL;
 	return interrupt->wanted;
 }
 
@@ -31,38 +31,80 @@ bool coll_interrupt_wanted(void)
 	return current && current->wanted;
 }
 
+struct coll_interrupt *coll_interrupt_suspend(void)
+{
+	struct coll_interrupt *suspended = current;
+
+	current = NULL;
+	return suspended;
+}
+
+void coll_interrupt_resume(struct coll_interrupt *suspended)
+{
+	current = suspended;
+}
+
+bool coll_interrupt_can(void)
+{
+	return current && current->function;
+}
+
 bool coll_interrupt_ask(bool signalled)
 {
 	struct coll_interrupt *asked = current;
 
-	if (!asked || !asked->function || asked->wanted ||
+	if (!coll_interrupt_can() || asked->wanted ||
 	    (!signalled && coll_deadline_now() < asked->next))
 		return coll_interrupt_wanted();
+	coll_interrupt_suspend();
 	asked->wanted = asked->function(asked->context);
+	coll_interrupt_resume(asked);
 	asked->next = coll_deadline_in(ASK_MS);
 	return asked->wanted;
+}
+
+int coll_interrupt_explain(int err, int rank, struct coll_detail *detail)
+{
+	if (!coll_interrupt_wanted())
+		return err;
+	if (detail->text)
+		detail->text[0] = '\0';
+	return coll_fail(detail, -ECANCELED, "rank %d was interrupted", rank);
 }
 
 uint64_t coll_interrupt_next(uint64_t deadline)
 {
 	const uint64_t next = coll_deadline_in(ASK_MS);
 
-	return current && current->function && next < deadline ? next : deadline;
+	return coll_interrupt_can() && next < deadline ? next : deadline;
 }
 
 int coll_interrupt_poll(struct pollfd *polls, nfds_t n, unsigned int ms)
 {
-	unsigned int part;
+	const uint64_t until = coll_deadline_in(ms);
 	int ready, err;
 
 	do {
-		part = current && current->function && ms > ASK_MS ? ASK_MS : ms;
-		ready = poll(polls, n, part);
+		/* The function takes time, too. */
+		ready = poll(polls, n, coll_deadline_left(coll_interrupt_next(until)));
 		err = errno;
 		if (coll_interrupt_ask(ready < 0 && err == EINTR))
 			return 0;
 		errno = err;
-		ms -= part;
-	} while (!ready && ms);
+	} while (!ready && coll_deadline_now() < until);
 	return ready;
+}
+
+/*
+ * pthread_mutex_clocklock() does the same, in glibc 2.30 and newer only.  Every other lock with a
+ * limit has one of the clock that an administrator may set.
+ */
+bool coll_interrupt_lock(pthread_mutex_t *lock, uint64_t deadline)
+{
+	while (pthread_mutex_trylock(lock)) {
+		if (!coll_deadline_left(deadline))
+			return false;
+		coll_interrupt_pause(LOCK_PAUSE_MS);
+	}
+	return true;
 }

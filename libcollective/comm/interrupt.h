@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function of the caller's that may end coll_init() (struct coll_config).  Whatever waits in
- * coll_init() asks it ten times a second, and after a signal.  From the first time on that it wants
- * the end, every deadline of this thread has passed (comm/deadline.h), so that all ends as it does
- * after the time limit.
+ * The function of the caller's that may end coll_init() (struct coll_config).  Each wait in
+ * coll_init() asks it twenty times a second, and after a signal.  From the first time on that it
+ * wants the end, every deadline of this thread has passed (comm/deadline.h), so that all ends as it
+ * does after the time limit.
  */
 #ifndef COLL_INTERRUPT_H
 #define COLL_INTERRUPT_H
 
 #include <poll.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "error/detail.h"
 
 /**
  * struct coll_interrupt - a call of this thread that can be ended
@@ -18,14 +21,12 @@
  * @context: its argument
  * @wanted: true if it has wanted the end
  * @next: time when it is asked again, unless a signal comes
- * @outer: call in whose @function this one was made; NULL: none
  */
 struct coll_interrupt {
 	int (*function)(void *context);
 	void *context;
 	bool wanted;
 	uint64_t next;
-	struct coll_interrupt *outer;
 };
 
 void coll_interrupt_begin(struct coll_interrupt *interrupt, int (*function)(void *context),
@@ -33,6 +34,16 @@ void coll_interrupt_begin(struct coll_interrupt *interrupt, int (*function)(void
 
 /* Return: true if the function has wanted the end. */
 bool coll_interrupt_end(struct coll_interrupt *interrupt);
+
+/*
+ * Suspend it while a function of the caller's runs, which may use other communicators, or while the
+ * end is told to other ranks.  Return: for coll_interrupt_resume().
+ */
+struct coll_interrupt *coll_interrupt_suspend(void);
+void coll_interrupt_resume(struct coll_interrupt *suspended);
+
+/* Is there a function that may want the end? */
+bool coll_interrupt_can(void);
 
 /* Has the function wanted the end? */
 bool coll_interrupt_wanted(void);
@@ -43,8 +54,17 @@ bool coll_interrupt_wanted(void);
  */
 bool coll_interrupt_ask(bool signalled);
 
+/*
+ * What other ranks are told: if the end was wanted, that is the cause of any error.  Return: @err,
+ * or -ECANCELED with a text.
+ */
+int coll_interrupt_explain(int err, int rank, struct coll_detail *detail);
+
 /* Return: the time until which a thread may sleep before it asks; at most @deadline. */
 uint64_t coll_interrupt_next(uint64_t deadline);
+
+/* Take a lock.  Return: false: the deadline passed, or the end is wanted. */
+bool coll_interrupt_lock(pthread_mutex_t *lock, uint64_t deadline);
 
 /* As poll(), and 0 as soon as the end is wanted. */
 int coll_interrupt_poll(struct pollfd *polls, nfds_t n, unsigned int ms);

@@ -2,6 +2,7 @@
 /* The exchange that the caller gives.  It knows no deadline, and ends by itself. */
 #include <errno.h>
 
+#include "comm/interrupt.h"
 #include "exchange/exchange.h"
 
 /* As of the kernel: no errno is larger. */
@@ -10,8 +11,10 @@
 static int gather(const struct exchange *exchange, const void *mine, size_t size, void *all,
 		  uint64_t deadline, struct coll_detail *detail)
 {
+	struct coll_interrupt *const suspended = coll_interrupt_suspend();
 	int err = exchange->callback(exchange->context, mine, size, all);
 
+	coll_interrupt_resume(suspended);
 	(void)deadline;
 	if (!err)
 		return 0;

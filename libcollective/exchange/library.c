@@ -10,6 +10,9 @@
 #include "comm/process.h"
 #include "exchange/library.h"
 
+/* Launchers' libraries load others in the thread; musl's default is 128 KiB.  Bytes. */
+#define STACK_SIZE	(8UL << 20)
+
 /*
  * Memory for a rank that has no other, since the others wait for it; unused, it takes no space.  A
  * thread that is abandoned keeps it.
@@ -96,11 +99,14 @@ static int task_start(struct library_task *task)
 	sigset_t all, before;
 	pthread_attr_t attr;
 	pthread_t thread;
+	size_t stack;
 	int err;
 
 	coll_process_keep_library();
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (!pthread_attr_getstacksize(&attr, &stack) && stack < STACK_SIZE)
+		pthread_attr_setstacksize(&attr, STACK_SIZE);
 	sigfillset(&all);
 	task->refs++;
 	pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -133,6 +139,9 @@ static int timed_out(const struct library *library, const struct exchange *excha
 {
 	char ranks[200] = "";
 
+	if (coll_interrupt_wanted())
+		return coll_fail(detail, -ETIMEDOUT, "rank %d was interrupted in %s",
+				 exchange->rank, library->title);
 	if (!size)
 		return coll_fail(detail, -ETIMEDOUT, "%s did not start before the deadline",
 				 library->title);

@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "comm/deadline.h"
 #include "comm/interrupt.h"
 #include "exchange/session.h"
 
-#define PAUSE_MS	5
-
-/*
- * pthread_mutex_clocklock() does the same, in glibc 2.30 and newer only.  Every other lock with a
- * limit has one of the clock that an administrator may set.  Return: false: the deadline passed.
- */
-static bool lock_until(pthread_mutex_t *lock, uint64_t deadline)
-{
-	while (pthread_mutex_trylock(lock)) {
-		if (!coll_deadline_left(deadline))
-			return false;
-		coll_interrupt_pause(PAUSE_MS);
-	}
-	return true;
-}
-
 int session_begin(struct session *session, const char *name, uint64_t deadline,
 		  struct coll_detail *detail)
 {
-	if (!lock_until(&session->lock, deadline))
+	if (!coll_interrupt_lock(&session->lock, deadline))
 		return coll_fail(detail, -ETIMEDOUT,
 				 "another thread was using %s until the deadline", name);
 	if (!session->broken)

@@ -103,12 +103,30 @@ static void test_not_wanted(void)
 		session_note(&session);
 }
 
+/* The time that the function takes does not put the limit off. */
+static void test_slow_function(void)
+{
+	struct session session = { .nranks = 2, .secured = true, .rendezvous = "127.0.0.1",
+				   .timeout_ms = 1500 };
+
+	session.members[1].interrupt_ms = NEVER;
+	session.members[1].ask_ms = 300;
+	session_prepare(&session);
+	session_start_rank(&session, 1);
+	session_wait(&session);
+	if (!tap_ok(session.outcomes[1].err == -ETIMEDOUT && session.outcomes[1].ms < 4000,
+		    "a slow function (%u ms, asked %u times)", session.outcomes[1].ms,
+		    session.outcomes[1].asked))
+		session_note(&session);
+}
+
 int main(void)
 {
-	tap_plan(6);
+	tap_plan(7);
 	test_alone();
 	test_resolver();
 	test_others_hear();
 	test_not_wanted();
+	test_slow_function();
 	return tap_exit();
 }

@@ -49,6 +49,7 @@ void session_prepare(struct session *session)
 
 static struct {
 	uint64_t at;
+	unsigned int ask_ms;
 	struct outcome *outcome;
 } interruption;
 
@@ -57,6 +58,7 @@ static int interrupt(void *context)
 	if (context != &interruption)
 		abort();
 	interruption.outcome->asked++;
+	usleep(1000 * interruption.ask_ms);
 	return coll_deadline_now() >= interruption.at;
 }
 
@@ -123,6 +125,7 @@ static void be_rank(const struct session *session, int rank)
 	}
 	begin = coll_deadline_now();
 	interruption.at = begin + member->interrupt_ms - 1;
+	interruption.ask_ms = member->ask_ms;
 	interruption.outcome = outcome;
 	memory_calls = member->memory - 1;
 	outcome->err = coll_init(&comm, &config);

@@ -27,6 +27,7 @@
  * @secret: a secret other than the group's, of this byte
  * @local: its local address; NULL: it finds one
  * @interrupt_ms: time after which it wants the end of coll_init(), + 1; 0: never
+ * @ask_ms: time that the function which says so takes
  */
 struct member {
 	const char *answer;
@@ -43,6 +44,7 @@ struct member {
 	unsigned char secret;
 	const char *local;
 	unsigned int interrupt_ms;
+	unsigned int ask_ms;
 };
 
 /**
