@@ -158,7 +158,7 @@ static bool lane_unreachable(void *ctx, u32 peer)
 	const struct coll_lane *lane = ctx;
 	const struct coll_link *link = coll_link_get(lane->net, peer);
 
-	/* The bit before @why: pairs with conn_refused(). */
+	/* The bit before @why: pairs with link_refused(). */
 	return link && smp_load_acquire(&link->refused_mask) && lane_link_unusable(lane, link);
 }
 
