@@ -95,7 +95,7 @@ static void act_tick(struct rig *rig, struct input *in)
 {
 	rig->now += input_byte(in);
 	coll_engine_tick(&rig->engine, rig->now);
-	coll_engine_deliver_unexpected(&rig->engine);
+	engine_deliver_unexpected(&rig->engine);
 }
 
 static void act_copy(struct rig *rig, struct input *in)
@@ -136,7 +136,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size)
 
 		acts[act % 32 % ARRAY_SIZE(acts)](rig, &in);
 		if (act < 192)
-			coll_engine_deliver_unexpected(&rig->engine);
+			engine_deliver_unexpected(&rig->engine);
 		rig_check(rig);
 	}
 	rig_free(rig, released);

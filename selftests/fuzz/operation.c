@@ -354,7 +354,7 @@ void rig_submit(struct rig *rig, struct input *in)
 	rig->call = coll_plan_call(&call.plan);
 	rig->submitted++;
 	operation->task = (struct coll_task){ .args = call };
-	err = coll_engine_submit(&rig->engine, &operation->task);
+	err = engine_submit(&rig->engine, &operation->task);
 	if (!err)
 		return;
 	require(err == -EEXIST);

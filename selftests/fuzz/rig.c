@@ -222,7 +222,7 @@ void rig_free(struct rig *rig, bool released)
 	u32 rank;
 
 	rig_fail(rig);
-	coll_engine_deliver_unexpected(&rig->engine);
+	engine_deliver_unexpected(&rig->engine);
 	if (released)
 		rig_release(rig);
 	else

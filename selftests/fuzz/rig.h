@@ -14,6 +14,7 @@
 #define COLL_FUZZ_RIG_H
 
 #include "area.h"
+#include "../unit/engine_drive.h"
 #include "../unit/failed_set.h"
 #include "input.h"
 #include "core/engine/task.h"

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const u8 *bytes, size_t size)
 	while (in.left) {
 		if (!receive_header(rig, peer, &in))
 			receive_bytes(rig, peer, &in, piece);
-		coll_engine_deliver_unexpected(&rig->engine);
+		engine_deliver_unexpected(&rig->engine);
 		answer(rig);
 		rig_check(rig);
 	}

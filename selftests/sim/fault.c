@@ -79,7 +79,7 @@ void member_abort(struct member *member, u64 instance)
 	distance_fail(member, instance);
 	for (lane = 0; lane < sim->config.lanes; lane++) {
 		coll_engine_abort(&member->engine[lane], instance, -ECANCELED);
-		coll_engine_deliver_unexpected(&member->engine[lane]);
+		engine_deliver_unexpected(&member->engine[lane]);
 	}
 	for (i = 0; i < sim->config.nops; i++)
 		if (sim->ops[i].instance == instance)

@@ -276,7 +276,7 @@ bool endpoint_send(struct endpoint *ep)
 
 	if (sim->config.mutation == MUTATION_CONSUMED && len > head && !out.copy)
 		coll_stream_consumed(&ep->stream, ep->stream.tx_position);
-	coll_engine_deliver_unexpected(ep->stream.engine);
+	engine_deliver_unexpected(ep->stream.engine);
 	return true;
 }
 
@@ -448,7 +448,7 @@ bool endpoint_receive(struct endpoint *ep)
 	while (fragments-- && ep->other->first && !sim->broken)
 		endpoint_fragment(ep);
 	coll_stream_pause(&ep->stream);
-	coll_engine_deliver_unexpected(ep->stream.engine);
+	engine_deliver_unexpected(ep->stream.engine);
 	endpoint_raise_credit(ep);
 	member_wake_copy(ep->member);
 	if (ep->mismatched && !ep->refused)
@@ -686,7 +686,7 @@ bool control_receive(struct queue *queue)
 		member_tick(queue->to);
 		err = control_dispatch(queue->to, queue->from->rank, &control);
 		if (control.lane < sim->config.lanes)
-			coll_engine_deliver_unexpected(&queue->to->engine[control.lane]);
+			engine_deliver_unexpected(&queue->to->engine[control.lane]);
 		member_wake_copy(queue->to);
 	}
 	if (err)

@@ -226,7 +226,7 @@ void member_tick(struct member *member)
 		return;
 	for (lane = 0; lane < member->sim->config.lanes; lane++) {
 		coll_engine_tick(&member->engine[lane], member->sim->now);
-		coll_engine_deliver_unexpected(&member->engine[lane]);
+		engine_deliver_unexpected(&member->engine[lane]);
 	}
 }
 
@@ -620,7 +620,7 @@ static void member_submit(struct member *member, u32 number)
 			sim_fail(sim, "rank %u: %u tasks on a lane", member->rank,
 				 member->ntasks[on]);
 		*task = (struct coll_task){ .args = call };
-		err = coll_engine_submit(&member->engine[on], task);
+		err = engine_submit(&member->engine[on], task);
 		if (err)
 			sim_fail(sim, "rank %u: submitting operation %u: %d",
 				 member->rank, number, err);
@@ -720,7 +720,7 @@ bool member_copy(struct member *member)
 	if (member->sim->config.fault == FAULT_CALLS)
 		tell_mismatches(member);
 	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
-	coll_engine_deliver_unexpected(&member->engine[lane]);
+	engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
 		more |= !list_empty(&member->engine[lane].local_copies);
 	return more;

@@ -42,6 +42,7 @@
 #include "core/engine/task.h"
 #include "core/match/balance.h"
 #include "core/match/distance.h"
+#include "../unit/engine_drive.h"
 #include "rng.h"
 
 #include <linux/collective.h>

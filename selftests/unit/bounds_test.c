@@ -635,7 +635,7 @@ static void test_saved_input(void)
 	       "received bytes do not overwrite input that is not saved");
 	while (coll_engine_copy(&f->engine, 1000))
 		turns++;
-	coll_engine_deliver_unexpected(&f->engine);
+	engine_deliver_unexpected(&f->engine);
 	tap_ok(turns > 10 && !f->stream[1].unexp_len && mem.bytes[1000] == 1 && depart(f, 1) == 1,
 	       "they are stored, and bytes are sent, when all input is saved");
 	for (peer = 2; peer < 4; peer++) {

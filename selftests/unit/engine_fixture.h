@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "engine_drive.h"
 #include "failed_set.h"
 #include "core/engine/task.h"
 
@@ -192,7 +193,7 @@ static inline int submit_call(struct fixture *f, const struct coll_task_args *ca
 	int err;
 
 	*task = (struct coll_task){ .args = *call };
-	err = coll_engine_submit(&f->engine, task);
+	err = engine_submit(&f->engine, task);
 	if (err)
 		free(task);
 	return err;
@@ -203,7 +204,7 @@ static inline void fail(struct fixture *f, u64 instance)
 {
 	failed_set_add(&f->failed, instance);
 	coll_engine_abort(&f->engine, instance, -ECANCELED);
-	coll_engine_deliver_unexpected(&f->engine);
+	engine_deliver_unexpected(&f->engine);
 }
 
 static inline int grant(struct fixture *f, u32 peer, u64 instance, u64 limit)
@@ -274,7 +275,7 @@ static inline int arrive(struct fixture *f, u32 peer, const void *bytes, u32 len
 		len -= n;
 	}
 	coll_stream_pause(&f->stream[peer]);
-	coll_engine_deliver_unexpected(&f->engine);
+	engine_deliver_unexpected(&f->engine);
 	return 0;
 }
 

@@ -164,7 +164,7 @@ static int signal_barrier(struct fixture *f, u32 first)
 static void copy_all(struct fixture *f)
 {
 	while (coll_engine_copy(&f->engine, 1))
-		coll_engine_deliver_unexpected(&f->engine);
+		engine_deliver_unexpected(&f->engine);
 }
 
 static void drain(struct fixture *f)

@@ -747,7 +747,7 @@ static void test_window(void)
 	call.area[COLL_AREA_SCRATCH] = &window.mem;
 
 	*task = (struct coll_task){ .args = call };
-	coll_engine_submit(&f->engine, task);
+	engine_submit(&f->engine, task);
 	tap_ok(controls_sent(f, 0, COLL_CONTROL_GRANT, &position) == 1 && position == 1024,
 	       "the grant is the size of the scratch window");
 	grant(f, 2, 0, COLL_GRANT_ALL);

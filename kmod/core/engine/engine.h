@@ -479,36 +479,6 @@ u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);
 u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
 			     bool (*gone)(void *ctx, u32 peer));
 
-/**
- * coll_engine_deliver_unexpected() - deliver all unexpected frames that can be received now
- * @engine: the engine; call this after a submission, after bytes were received and after a
- *	tick
- *
- * coll_engine_deliver_some() does the same within a budget.
- *
- * Context: the FPU registers are not in use.
- */
-static inline void coll_engine_deliver_unexpected(struct coll_engine *engine)
-{
-	while (!list_empty(&engine->unexp_ready))
-		coll_engine_deliver_some(engine, U64_MAX);
-}
-
-/**
- * coll_engine_submit() - start an operation and deliver its unexpected frames
- * @engine: the engine
- * @task: see coll_engine_begin()
- *
- * Return: see coll_engine_begin().
- */
-static inline int coll_engine_submit(struct coll_engine *engine, struct coll_task *task)
-{
-	int err = coll_engine_begin(engine, task);
-
-	coll_engine_deliver_unexpected(engine);
-	return err;
-}
-
 /* stream_tx.c and stream_rx.c */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine, u32 peer,
 		      u8 *unexp_buf, struct coll_grant *grants, u32 ngrants);
