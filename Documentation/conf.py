@@ -7,7 +7,7 @@ root_doc = 'index'
 exclude_patterns = ['ABI']
 html_theme = 'alabaster'
 html_theme_options = {
-    'description': 'Collective operations over kernel sockets',
+    'description': 'Collective operations without copies: same host, TCP, RDMA',
     'fixed_sidebar': True,
     'page_width': '1200px',
     'sidebar_width': '240px',

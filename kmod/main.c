@@ -95,6 +95,6 @@ module_init(collective_init);
 module_exit(collective_exit);
 
 MODULE_AUTHOR("The collective authors");
-MODULE_DESCRIPTION("Collective operations over kernel sockets");
+MODULE_DESCRIPTION("Collective operations without copies: same host, TCP, RDMA");
 MODULE_LICENSE("GPL");
 MODULE_VERSION(COLL_VERSION);

@@ -46,7 +46,7 @@ static struct coll_zc_ref *task_zc_ref(struct coll_task *task, const struct coll
 
 /**
  * coll_task_may_zerocopy() - may the current step be sent as far as references to our memory go?
- * @task: the instance
+ * @task: the task
  * @stream: stream to the receiver
  *
  * Return: false while too many peers have not consumed what they read from our memory.
@@ -271,7 +271,7 @@ static void task_rx_next_step(struct coll_task *task)
 
 /**
  * coll_task_send_grant() - send a grant to the sender of the current run
- * @task: the instance
+ * @task: the task
  * @limit: limit of the run; bytes
  */
 void coll_task_send_grant(struct coll_task *task, u64 limit)
@@ -290,7 +290,7 @@ void coll_task_send_grant(struct coll_task *task, u64 limit)
 
 /**
  * coll_task_scratch_freed() - bytes have left windowed scratch
- * @task: the instance
+ * @task: the task
  * @left: position up to which they have left
  */
 void coll_task_scratch_freed(struct coll_task *task, u64 left)
@@ -375,7 +375,7 @@ static void task_add_zc_ref(struct coll_task *task, struct coll_stream *stream)
 
 /**
  * coll_task_tx_advance() - a frame of the current step has begun
- * @task: the instance
+ * @task: the task
  * @stream: stream of the frame
  * @len: bytes of payload; 0 for a signal
  */
@@ -420,7 +420,7 @@ void coll_task_consumed(struct coll_task *task, const struct coll_stream *stream
 
 /**
  * coll_task_recv_zerocopy() - a frame sent by zero copy arrives
- * @task: the instance
+ * @task: the task
  * @stream: stream of the frame
  */
 void coll_task_recv_zerocopy(struct coll_task *task, struct coll_stream *stream)
@@ -669,7 +669,7 @@ void coll_task_tick(struct coll_task *task)
 
 /**
  * coll_task_connected() - a stream was added
- * @task: the instance
+ * @task: the task
  * @stream: the new stream; the task may have waited for it
  */
 void coll_task_connected(struct coll_task *task, const struct coll_stream *stream)
@@ -683,7 +683,7 @@ void coll_task_connected(struct coll_task *task, const struct coll_stream *strea
 
 /**
  * coll_task_find_lacking() - does a task need a departed peer?
- * @task: the instance
+ * @task: the task
  * @gone: returns true if a peer has departed
  *
  * Looks at the current steps only.  Frames that are open are found by their streams.

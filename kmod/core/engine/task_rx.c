@@ -6,7 +6,7 @@
 
 /**
  * coll_task_awaits() - is the run of a peer still to come?
- * @task: the instance
+ * @task: the task
  * @peer: rank of the peer
  *
  * This is called for every frame sent on credit, and a frame may be as small as 32 bytes.  So it
@@ -46,7 +46,7 @@ bool coll_task_awaits(const struct coll_task *task, u32 peer)
 
 /**
  * coll_task_receives() - is the current run that of a peer?
- * @task: the instance
+ * @task: the task
  * @peer: rank of the peer
  *
  * Return: true if frames of @peer are received now.
@@ -73,7 +73,7 @@ static bool task_expects_single_frame(const struct coll_task *task, const struct
 
 /**
  * coll_task_expects() - does a frame of the current sender fit the step?
- * @task: the instance
+ * @task: the task
  * @data: header of the frame
  *
  * Return: true if it fits.
@@ -103,7 +103,7 @@ bool coll_task_expects(const struct coll_task *task, const struct coll_data *dat
 
 /**
  * coll_task_is_granted() - is a frame within the grant?
- * @task: the instance
+ * @task: the task
  * @data: header of a frame that fits and is not eager
  *
  * Return: false if it is not; a correct peer never sends it, whatever it has called.
@@ -122,7 +122,7 @@ bool coll_task_is_granted(const struct coll_task *task, const struct coll_data *
 
 /**
  * coll_task_set_length() - take the length of a step from its first frame
- * @task: the instance
+ * @task: the task
  * @data: header of the frame, which fits
  *
  * Does nothing unless the sender decides the length.  From now on the step has that length; bytes
@@ -184,7 +184,7 @@ static struct coll_copy_hint task_copy_hint(const struct coll_task *task)
 
 /**
  * coll_task_sink() - prepare the sink of a frame
- * @task: the instance
+ * @task: the task
  * @sink: filled in
  * @len: bytes of the frame, which fits
  */
