@@ -16,3 +16,7 @@ html_show_sphinx = False
 html_copy_source = False
 # Literal blocks are drawings, formats and commands of several languages.
 highlight_language = 'none'
+# The types in signatures of the reference are those of C, of other projects, or opaque.
+nitpick_ignore_regex = [('c:identifier', '.*')]
+# Beside index.html: scripts/docs makes them.
+manpages_url = 'man/{page}.{section}.html'

@@ -349,7 +349,7 @@ int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm);
  * others have called.  Then a majority goes on without the missing ranks.  A majority is more
  * than half of the ranks, or half of them with the lowest.  A rank does not count if @comm has
  * failed because it died; any other that has ended or is silent counts.
- * coll_error_detail(*newcomm) names the ranks that were left out; these get ETIMEDOUT.  Ranks
+ * ``coll_error_detail(*newcomm)`` names the ranks that were left out; these get ETIMEDOUT.  Ranks
  * that are too few also get ETIMEDOUT and may call again.  A group that has not failed can be
  * shrunk, too; if ranks are left out, the others have left it.
  *
@@ -1105,7 +1105,7 @@ int coll_cancel(struct coll_request *request);
  * @request: handle of an operation under way
  *
  * The descriptor is the same for all requests of a communicator.  The caller must neither
- * close nor read it.  Events of poll():
+ * close nor read it.  Events of poll()::
  *
  *	POLLIN	an operation is complete that no thread has waited for; coll_test()
  *		tells which

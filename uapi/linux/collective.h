@@ -228,51 +228,51 @@ enum collective_reason_kind {
 /**
  * DOC: errors
  *
- * The ioctls, the completions of io_uring and the library return the same numbers.
+ * The ioctls, the completions of io_uring and the library return the same numbers::
  *
- * EINVAL	malformed call: a short struct, an unknown flag or enumerator, a rank outside
+ *   EINVAL	malformed call: a short struct, an unknown flag or enumerator, a rank outside
  *		the group, a misaligned pointer
- * E2BIG	a struct with nonzero bytes that this kernel does not know
- * EFAULT	memory that is not mapped or not writable
- * EOVERFLOW	@count times the size of the type exceeds the address space
- * EBADMSG	the calls of the ranks do not match
- * EMSGSIZE	the message has more elements than the buffer (VARLEN); on this rank only
- * ECONNRESET	the group has failed: a peer died, or left while it was needed, or a link
+ *   E2BIG	a struct with nonzero bytes that this kernel does not know
+ *   EFAULT	memory that is not mapped or not writable
+ *   EOVERFLOW	count times the size of the type exceeds the address space
+ *   EBADMSG	the calls of the ranks do not match
+ *   EMSGSIZE	the message has more elements than the buffer (VARLEN); on this rank only
+ *   ECONNRESET	the group has failed: a peer died, or left while it was needed, or a link
  *		broke; every later operation fails, too
- * ETIMEDOUT	the deadline has passed
- * ECANCELED	a rank cancelled the operation (CANCEL, or by netlink), the group remains usable,
+ *   ETIMEDOUT	the deadline has passed
+ *   ECANCELED	a rank cancelled the operation (CANCEL, or by netlink), the group remains usable,
  *		and STATUS names the rank; or this rank has called LEAVE; or the group was
  *		aborted by netlink, and every later operation fails, too
- * EPROTO	a peer broke the protocol
- * EACCES	the handshake was rejected; or the group on this host has another secret
- * EBUSY	another process has this rank of this group; another thread waits for this
+ *   EPROTO	a peer broke the protocol
+ *   EACCES	the handshake was rejected; or the group on this host has another secret
+ *   EBUSY	another process has this rank of this group; another thread waits for this
  *		request
- * EEXIST	a group of this name and user exists with another id, size or number of lanes
- * EISCONN	this file has joined (or connected) before
- * ENOTCONN	the group is not up, or this file has not joined
- * EPERM	the calling process is not the one that joined
- * ENOMEM	no memory
- * EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK; or the kernel memory of all groups
+ *   EEXIST	a group of this name and user exists with another id, size or number of lanes
+ *   EISCONN	this file has joined (or connected) before
+ *   ENOTCONN	the group is not up, or this file has not joined
+ *   EPERM	the calling process is not the one that joined
+ *   ENOMEM	no memory
+ *   EDQUOT	the pinned pages would exceed RLIMIT_MEMLOCK; or the kernel memory of all groups
  *		of the user (real user ID) would exceed the module parameter
  *		user_memory_mib, which the kernel log then says.  Processes that had
  *		CAP_SYS_RESOURCE when they joined are counted, but not limited.  The same
  *		holds for queue pairs of an RDMA device and user_queue_pairs of
  *		collective_rdma
- * EMFILE	too many registered buffers
- * ENOENT	no such registered buffer, or no such request
- * EAGAIN	too many requests are in flight or not collected; or, after failures, this rank
+ *   EMFILE	too many registered buffers
+ *   ENOENT	no such registered buffer, or no such request
+ *   EAGAIN	too many requests are in flight or not collected; or, after failures, this rank
  *		is too many collectives without a key ahead of another rank (twice
- *		@inflight_max): try again when the other rank has submitted them
- * ENOSPC	65,536 messages and operations with a key have failed in this group.  It
+ *		inflight_max): try again when the other rank has submitted them
+ *   ENOSPC	65,536 messages and operations with a key have failed in this group.  It
  *		accepts no more of them: use a new group
- * EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
- * EOPNOTSUPP	not offered by this kernel or transport
- * ENODEV	JOIN with RDMA: no RDMA device of this network namespace has the address
- * EPROTONOSUPPORT  the module of a peer speaks another version of the wire protocol; JOIN with
+ *   EINPROGRESS	CONNECT on a non-blocking file: poll for POLLOUT; WAIT: not complete
+ *   EOPNOTSUPP	not offered by this kernel or transport
+ *   ENODEV	JOIN with RDMA: no RDMA device of this network namespace has the address
+ *   EPROTONOSUPPORT  the module of a peer speaks another version of the wire protocol; JOIN with
  *		RDMA: the device that has the address is an iWARP one
- * ENOTTY	no such ioctl
- * EINTR	a signal arrived first, in any call.  If SUBMIT has started a request, its
- *		number is in @request; the same call again waits for it
+ *   ENOTTY	no such ioctl
+ *   EINTR	a signal arrived first, in any call.  If SUBMIT has started a request, its
+ *		number is in request; the same call again waits for it
  */
 
 /*
