@@ -37,8 +37,8 @@ static struct meeting {
 
 static int exchange(void *context, const void *mine, size_t size, void *all)
 {
+	static __thread int round;
 	const int rank = *(int *)context;
-	static _Thread_local int round;
 	int i;
 
 	memcpy(meeting.cards[rank], mine, size);

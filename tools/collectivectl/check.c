@@ -380,8 +380,9 @@ static void check_addresses(struct report *report)
 	for (i = 0; i < n; i++) {
 		is_told = !strcmp(remarks[i].remark, "told");
 		told |= is_told;
-		snprintf(more, sizeof(more), remarks[i].more ? " and %u more" : "",
-			 remarks[i].more);
+		more[0] = '\0';
+		if (remarks[i].more)
+			snprintf(more, sizeof(more), " and %u more", remarks[i].more);
 		tell(report, "address", VERDICT_OK, NULL, "%s%s: %s%s",
 		     is_told ? "" : "left out, ", remarks[i].remark, remarks[i].text, more);
 	}
