@@ -2,6 +2,8 @@
 /* Names of enumerations. */
 #include <assert.h>
 
+#include <collective_names.h>
+
 #include "admin.h"
 
 #define SAME(_admin, _uapi)						\
@@ -13,86 +15,17 @@ SAME(REQUEST_FAILING, REQUEST_STATE_FAILING);
 SAME(RECORD_GONE, RECORD_KIND_GONE);
 SAME(EVENT_LEFT, EVENT_KIND_LEFT);
 
-static const char * const states[] = {
-	[COLLECTIVE_STATE_NEW]		= "new",
-	[COLLECTIVE_STATE_JOINED]	= "joined",
-	[COLLECTIVE_STATE_CONNECTING]	= "connecting",
-	[COLLECTIVE_STATE_UP]		= "up",
-	[COLLECTIVE_STATE_ABORTED]	= "aborted",
-	[COLLECTIVE_STATE_LEFT]		= "left",
-};
-
-static const char * const opcodes[] = {
-	[COLLECTIVE_BARRIER]		= "barrier",
-	[COLLECTIVE_ALLREDUCE]		= "allreduce",
-	[COLLECTIVE_REDUCE]		= "reduce",
-	[COLLECTIVE_BROADCAST]		= "broadcast",
-	[COLLECTIVE_ALLGATHER]		= "allgather",
-	[COLLECTIVE_REDUCE_SCATTER]	= "reduce_scatter",
-	[COLLECTIVE_GATHER]		= "gather",
-	[COLLECTIVE_SCATTER]		= "scatter",
-	[COLLECTIVE_ALLTOALL]		= "alltoall",
-	[COLLECTIVE_SCAN]		= "scan",
-	[COLLECTIVE_EXSCAN]		= "exscan",
-	[COLLECTIVE_SEND]		= "send",
-	[COLLECTIVE_RECV]		= "recv",
-};
-
-static const char * const types[] = {
-	[COLLECTIVE_INT8]	= "int8",
-	[COLLECTIVE_UINT8]	= "uint8",
-	[COLLECTIVE_INT16]	= "int16",
-	[COLLECTIVE_UINT16]	= "uint16",
-	[COLLECTIVE_INT32]	= "int32",
-	[COLLECTIVE_UINT32]	= "uint32",
-	[COLLECTIVE_INT64]	= "int64",
-	[COLLECTIVE_UINT64]	= "uint64",
-	[COLLECTIVE_FLOAT16]	= "float16",
-	[COLLECTIVE_BFLOAT16]	= "bfloat16",
-	[COLLECTIVE_FLOAT32]	= "float32",
-	[COLLECTIVE_FLOAT64]	= "float64",
-};
-
-static const char * const reductions[] = {
-	[COLLECTIVE_SUM]	= "sum",
-	[COLLECTIVE_PROD]	= "prod",
-	[COLLECTIVE_MIN]	= "min",
-	[COLLECTIVE_MAX]	= "max",
-	[COLLECTIVE_AVG]	= "avg",
-	[COLLECTIVE_BAND]	= "band",
-	[COLLECTIVE_BOR]	= "bor",
-	[COLLECTIVE_BXOR]	= "bxor",
-	[COLLECTIVE_LAND]	= "land",
-	[COLLECTIVE_LOR]	= "lor",
-	[COLLECTIVE_LXOR]	= "lxor",
-};
-
+static const char * const states[] = { COLL_STATE_NAMES };
+static const char * const opcodes[] = { COLL_OPCODE_NAMES };
+static const char * const types[] = { COLL_TYPE_NAMES };
+static const char * const reductions[] = { COLL_REDUCTION_NAMES };
 static const char * const algorithms[] = {
-	[COLLECTIVE_ALGORITHM_AUTO]	= "auto",
-	[COLLECTIVE_ALGORITHM_RING]	= "ring",
-	[COLLECTIVE_ALGORITHM_TREE]	= "tree",
-	[COLLECTIVE_ALGORITHM_DIRECT]	= "direct",
+	[COLLECTIVE_ALGORITHM_AUTO] = "auto",
+	COLL_ALGORITHM_NAMES
 };
 
-static const char * const transports[] = {
-	[COLLECTIVE_TRANSPORT_TCP]	= "tcp",
-	[COLLECTIVE_TRANSPORT_RDMA]	= "rdma",
-	[COLLECTIVE_TRANSPORT_LOCAL]	= "local",
-	[COLLECTIVE_TRANSPORT_AUTO]	= "auto",
-};
-
-static const char * const reasons[] = {
-	[COLLECTIVE_REASON_NONE]	= "none",
-	[COLLECTIVE_REASON_DEATH]	= "death",
-	[COLLECTIVE_REASON_LEFT]	= "left",
-	[COLLECTIVE_REASON_MISMATCH]	= "mismatch",
-	[COLLECTIVE_REASON_PROTOCOL]	= "protocol",
-	[COLLECTIVE_REASON_RESET]	= "reset",
-	[COLLECTIVE_REASON_SILENCE]	= "silence",
-	[COLLECTIVE_REASON_DEADLINE]	= "deadline",
-	[COLLECTIVE_REASON_CANCELLED]	= "cancelled",
-	[COLLECTIVE_REASON_RESOURCES]	= "resources",
-};
+static const char * const transports[] = { COLL_TRANSPORT_NAMES };
+static const char * const reasons[] = { COLL_REASON_NAMES };
 
 static const char * const connection_states[] = {
 	[COLLECTIVE_CONNECTION_STATE_CONNECTING]	= "connecting",

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
-/*
- * Names of the enumerators of the kernel, NULL where there is none.  kmod/trace has the same
- * (scripts/names).
- */
+/* Names of the enumerators of the kernel, NULL where there is none. */
 #ifndef COLL_NAMES_H
 #define COLL_NAMES_H
 
