@@ -30,6 +30,7 @@ static const char * const reason_names[CM_REASON_COUNT] = {
 	[CM_LOCKED_MEMORY]	= "locked-memory",
 	[CM_MANY]		= "many",
 	[CM_BITS]		= "bits",
+	[CM_OF_MPI]		= "of-mpi",
 	[CM_UNSUPPORTED]	= "unsupported",
 };
 

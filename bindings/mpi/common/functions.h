@@ -54,6 +54,7 @@ enum cm_form {
  * @CM_MANY: left to MPI: more persistent calls of the communicator than can be started at a time
  * @CM_BITS: left to MPI: with reproducible, an earlier reduction of the same form was left, and
  *	the bits of this one might differ
+ * @CM_OF_MPI: left to MPI: MPI itself makes such calls, at places that differ by rank
  * @CM_UNSUPPORTED: left to MPI: the binding has no such form
  */
 enum cm_reason {
@@ -66,6 +67,7 @@ enum cm_reason {
 	CM_LOCKED_MEMORY,
 	CM_MANY,
 	CM_BITS,
+	CM_OF_MPI,
 	CM_UNSUPPORTED,
 	CM_REASON_COUNT
 };

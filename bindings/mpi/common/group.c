@@ -19,6 +19,9 @@
 
 #define DEVICE	"/dev/collective"
 
+/* Longest distance of two blocking collectives in which the ranks agree about nonblocking ones. */
+#define PLACE_STEP_MAX	1600
+
 /* Values on which the ranks agree when they make a group: the minimum of each. */
 enum {
 	ABLE,			/* 1: this rank can make a group */
@@ -35,8 +38,31 @@ void cm_group_init(struct cm_group *group, int rank, int size)
 	pthread_rwlock_init(&group->looks, NULL);
 }
 
+/* With reproducible, the bits of a sum would change in the call that makes a group later. */
+static int calls_before(void)
+{
+	return cm_settings.reproducible || cm_settings.calls < 1 ? 1 : cm_settings.calls;
+}
+
+/* Say once why no communicator of this process that is used like this one gets a group. */
+static void say_unused(const struct cm_group *group)
+{
+	static atomic_bool said_waiting, said_small;
+
+	if (group->state != CM_GROUP_COUNTING)
+		return;
+	if (group->waiting >= calls_before() && !atomic_exchange(&said_waiting, true))
+		cm_say(1, "a communicator of %d ranks has had %lld nonblocking collectives, and too few blocking ones, of any size, to make a group in: all were left to MPI",
+		       group->size, (long long)group->waiting);
+	else if (group->blocking >= (unsigned int)calls_before() && !group->calls &&
+		 !atomic_exchange(&said_small, true))
+		cm_say(1, "a communicator of %d ranks has had %llu blocking collectives, all below min_bytes: all were left to MPI",
+		       group->size, group->blocking);
+}
+
 void cm_group_leave(struct cm_group *group)
 {
+	say_unused(group);
 	cm_memory_remove(group);
 	group->state = CM_GROUP_NEVER;
 	coll_finalize(group->comm);
@@ -83,7 +109,7 @@ static bool agree(struct cm_group *group, const struct cm_peers *peers)
 	}
 	if (peers->min(peers->context, values, AGREED_COUNT))
 		return false;
-	group->first = -values[STARTED_NEGATED] + cm_settings.margin;
+	group->first = -values[STARTED_NEGATED];
 	group->page = -values[PAGE_NEGATED];
 	for (form = 0; form < CM_FORM_COUNT; form++)
 		group->lockable[form] = values[LOCKABLE + form] == LLONG_MAX ? SIZE_MAX :
@@ -139,12 +165,12 @@ static int join(struct cm_group *group, const struct cm_peers *peers)
 }
 
 /*
- * Nonblocking collectives that started since the ranks have agreed are below @first on every rank,
- * or no rank uses the group.  Half of the margin is for those that start during this agreement.
+ * All ranks have started as many nonblocking collectives as when they have agreed, since the
+ * program's have their place among the blocking ones; or no rank uses the group.
  */
 static bool agree_again(struct cm_group *group, const struct cm_peers *peers, int err)
 {
-	long long able = !err && group->started + cm_settings.margin / 2 <= group->first;
+	long long able = !err && group->started == group->first;
 
 	return !peers->min(peers->context, &able, 1) && able;
 }
@@ -190,12 +216,12 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 	const struct cm_profile *own = cm_profile_own(), *profile;
 	long long cpus = own->cpus;
 	bool one_host = true;
-	int rank;
+	int rank, new = CM_GROUP_NEW;
 
 	for (rank = 0; rank < group->size; rank++) {
 		profile = rank == group->rank ? own : peers->profile(peers->context, rank);
 		if (!profile || profile->digest != own->digest) {
-			group->state = CM_GROUP_NEVER;
+			atomic_compare_exchange_strong(&group->state, &new, CM_GROUP_NEVER);
 			say_left(rank, profile ?
 				 "has different settings, or another version" : NULL);
 			return;
@@ -205,13 +231,37 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 	}
 	group->one_host = one_host;
 	group->sharing = one_host ? cm_limits_sharing(group->size, cpus) : 0;
-	group->state = CM_GROUP_COUNTING;
+	group->place = calls_before();
+	/* Another thread, in MPI's progress, comes to the same, and may have been here before. */
+	atomic_compare_exchange_strong(&group->state, &new, CM_GROUP_COUNTING);
 }
 
-/* With reproducible, the bits of a sum would change in the call that makes a group later. */
-static int calls_before(void)
+/*
+ * Have there been enough nonblocking collectives for a group, on all ranks?  Each rank counts its
+ * own, among them some of MPI's own, so they agree: in the N-th blocking collective, in another one
+ * after as many again, and so on.
+ */
+static bool agree_on_waiting(struct cm_group *group, const struct cm_peers *peers)
 {
-	return cm_settings.reproducible ? 1 : cm_settings.calls;
+	long long waiting = group->waiting;
+
+	if (++group->blocking < group->place)
+		return false;
+	group->place += group->place < PLACE_STEP_MAX ? group->place : PLACE_STEP_MAX;
+	group->state = CM_GROUP_MAKING;
+	if (peers->min(peers->context, &waiting, 1))
+		waiting = 0;
+	group->state = CM_GROUP_COUNTING;
+	return waiting >= calls_before();
+}
+
+/* Is it time to make the group?  A communicator whose calls are all left needs none. */
+static bool is_time(struct cm_group *group, const struct cm_peers *peers,
+		    const struct cm_call *call)
+{
+	if (cm_call_large_enough(group, call) && ++group->calls >= calls_before())
+		return true;
+	return agree_on_waiting(group, peers);
 }
 
 bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
@@ -219,17 +269,30 @@ bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
 {
 	if (group->state == CM_GROUP_NEW)
 		compare(group, peers);
-	/* A communicator whose calls are all left needs no group. */
-	if (group->state == CM_GROUP_COUNTING && cm_call_large_enough(group, call) &&
-	    ++group->calls >= calls_before())
+	if (group->state == CM_GROUP_COUNTING && is_time(group, peers, call))
 		make(group, peers);
 	return group->state == CM_GROUP_UP;
 }
 
-bool cm_group_nonblocking(struct cm_group *group, unsigned long long *key)
+bool cm_group_initializing(struct cm_group *group, const struct cm_peers *peers,
+			   const struct cm_call *call)
+{
+	if (group->state == CM_GROUP_NEW)
+		compare(group, peers);
+	if (group->state == CM_GROUP_COUNTING && cm_call_is_wanted(group, call))
+		make(group, peers);
+	return group->state == CM_GROUP_UP;
+}
+
+bool cm_group_nonblocking(struct cm_group *group, const struct cm_peers *peers,
+			  const struct cm_call *call, unsigned long long *key)
 {
 	const unsigned long long number = group->started++;
 
+	if (group->state == CM_GROUP_NEW)
+		compare(group, peers);
+	if (group->state == CM_GROUP_COUNTING && cm_call_is_wanted(group, call))
+		group->waiting++;
 	/* Keys of nonblocking and persistent collectives are even and odd. */
 	*key = 2 * number;
 	return group->state == CM_GROUP_UP && number >= group->first;

@@ -9,9 +9,13 @@
  * they agree that each has it.  If one of them cannot, the
  * communicator never tries again.  Nothing that only one rank knows decides anything.
  *
- * MPI itself calls nonblocking collectives of a communicator out of its progress, at times that
- * differ by rank (MPI_Comm_idup).  So these are numbered for themselves: those from a number on
- * that the ranks agreed upon go to the kernel, by a key, whenever they are called.
+ * A nonblocking collective cannot wait for other ranks.  So the ranks agree in some of the blocking
+ * ones, of any size, whether there have been enough nonblocking ones for a group.  The call that
+ * makes a persistent collective may wait, and the first one makes the group.
+ *
+ * Nonblocking collectives are numbered for themselves, and those that are called after the group
+ * was made go to the kernel, by a key.  What MPI itself calls out of its progress, at times that
+ * differ by rank (MPI_Comm_idup), is left to it by the binding, and has no number.
  */
 #ifndef CM_GROUP_H
 #define CM_GROUP_H
@@ -30,11 +34,15 @@ struct cm_profile;
 
 #define CM_TEXT_SIZE	512
 
-/** enum cm_group_state - state of the group of a communicator; it only moves down this list */
+/**
+ * enum cm_group_state - state of the group of a communicator
+ *
+ * It only moves down this list, but for CM_GROUP_MAKING, after which collectives may be counted on.
+ */
 enum cm_group_state {
-	CM_GROUP_NEW,		/* no blocking collective yet */
-	CM_GROUP_COUNTING,	/* blocking collectives are counted */
-	CM_GROUP_MAKING,	/* MPI's own path, and what it calls, makes it */
+	CM_GROUP_NEW,		/* no collective yet */
+	CM_GROUP_COUNTING,	/* collectives are counted */
+	CM_GROUP_MAKING,	/* MPI's own path, and what it calls, makes it or agrees about it */
 	CM_GROUP_UP,
 	CM_GROUP_NEVER,		/* a rank cannot: all calls are left to MPI */
 };
@@ -62,8 +70,11 @@ struct cm_peers {
  * @size: number of ranks
  * @comm: communicator of the library, while @state is CM_GROUP_UP
  * @failed: 0, or the negative errno with which all further calls fail
- * @calls: number of blocking collectives before the group was made
- * @started: number of nonblocking collectives
+ * @calls: number of blocking collectives, of those that count, before the group was made
+ * @blocking: number of all blocking collectives before that
+ * @place: number of the blocking collective in which the ranks agree about nonblocking ones
+ * @waiting: number of nonblocking collectives that a group would have taken
+ * @started: number of nonblocking collectives, without those of MPI itself
  * @first: number of the first nonblocking collective that goes to the kernel
  * @persistent: number of persistent collectives that went to the kernel
  * @bits_left: by form: a reduction of floating point numbers was left because there was no group
@@ -90,6 +101,9 @@ struct cm_group {
 	struct coll_comm *comm;
 	atomic_int failed;
 	int calls;
+	unsigned long long blocking;
+	unsigned long long place;
+	atomic_llong waiting;
 	atomic_ullong started;
 	unsigned long long first;
 	unsigned long long persistent;
@@ -132,11 +146,26 @@ bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
 /**
  * cm_group_nonblocking - account for a nonblocking collective
  * @group: group
+ * @peers: ranks of the communicator
+ * @call: the collective
  * @key: set to its key
  *
  * Return: true if it goes to the kernel.
  */
-bool cm_group_nonblocking(struct cm_group *group, unsigned long long *key);
+bool cm_group_nonblocking(struct cm_group *group, const struct cm_peers *peers,
+			  const struct cm_call *call, unsigned long long *key);
+
+/**
+ * cm_group_initializing - make the group for a persistent collective that it can take
+ * @group: group
+ * @peers: ranks of the communicator
+ * @call: the collective
+ *
+ * Context: inside the call that makes the persistent collective, which may wait for other ranks.
+ * Return: true if the group is up.
+ */
+bool cm_group_initializing(struct cm_group *group, const struct cm_peers *peers,
+			   const struct cm_call *call);
 
 /**
  * cm_group_persistent - account for a persistent collective that goes to the kernel

@@ -108,6 +108,19 @@ bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *ca
 				   cm_settings.min_bytes.bytes[call->function][group->sharing];
 }
 
+/* Does the kernel have the reduction, if the call is one? */
+static bool is_possible(const struct cm_call *call)
+{
+	struct cm_reduction reduction;
+
+	return !cm_call_reduces(call) || cm_reduction_find(call->recv.type, call->op, &reduction);
+}
+
+bool cm_call_is_wanted(const struct cm_group *group, const struct cm_call *call)
+{
+	return is_possible(call) && cm_call_large_enough(group, call);
+}
+
 size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);
@@ -134,10 +147,9 @@ static bool exceeds_locked(const struct cm_group *group, const struct cm_call *c
 enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call,
 			      enum cm_form form)
 {
-	struct cm_reduction reduction;
 	size_t bytes;
 
-	if (cm_call_reduces(call) && !cm_reduction_find(call->recv.type, call->op, &reduction))
+	if (!is_possible(call))
 		return CM_REDUCTION;
 	/* Ranks may start them in any order, and any of them may be waited for. */
 	if (form == CM_PERSISTENT && group->persistent >= CM_PERSISTENT_MAX)

@@ -12,7 +12,6 @@
 struct cm_settings cm_settings = {
 	/* Making a group takes as long as hundreds of small collectives. */
 	.calls = 100,
-	.margin = 64,
 	.timeout_ms = UINT_MAX,
 	.transport = "auto",
 	.ring = true,
@@ -22,7 +21,7 @@ struct cm_settings cm_settings = {
 };
 
 /* Changes when ranks with different versions of this would not understand each other. */
-#define VERSION	4
+#define VERSION	5
 
 long long cm_settings_digest(void)
 {
@@ -33,7 +32,6 @@ long long cm_settings_digest(void)
 	value = cm_digest(value, versions, sizeof(versions));
 	value = cm_digest(value, &cm_settings.priority, sizeof(cm_settings.priority));
 	value = cm_digest(value, &cm_settings.calls, sizeof(cm_settings.calls));
-	value = cm_digest(value, &cm_settings.margin, sizeof(cm_settings.margin));
 	value = cm_digest(value, &cm_settings.min_bytes, sizeof(cm_settings.min_bytes));
 	value = cm_digest(value, &cm_settings.max_bytes, sizeof(cm_settings.max_bytes));
 	value = cm_digest(value, &cm_settings.reproducible, sizeof(cm_settings.reproducible));

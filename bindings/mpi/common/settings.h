@@ -12,7 +12,6 @@
  * @priority: among the components of Open MPI; the same, because a rank whose calls another
  *	component gets is as one without this component
  * @calls: number of the blocking collective in which a communicator makes its group, from 1
- * @margin: number of nonblocking collectives, from then on, that are left to MPI (group.h)
  * @min_bytes: on one host, calls of fewer bytes are left to MPI; barriers, and calls of which not
  *	every rank knows the bytes, count as calls of none
  * @max_bytes: calls of more bytes are left to MPI
@@ -31,7 +30,6 @@
 struct cm_settings {
 	int priority;
 	int calls;
-	int margin;
 	struct cm_limits min_bytes;
 	struct cm_limits max_bytes;
 	bool reproducible;

@@ -229,4 +229,13 @@ size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call);
  */
 bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *call);
 
+/**
+ * cm_call_is_wanted - is a group made for a nonblocking or persistent call of this kind?
+ * @group: group of the communicator, whose ranks have been compared
+ * @call: the call
+ *
+ * Return: the same on all ranks.
+ */
+bool cm_call_is_wanted(const struct cm_group *group, const struct cm_call *call);
+
 #endif /* CM_TASK_H */

@@ -144,14 +144,27 @@ static const struct cm_profile *peers_profile(void *context, int rank)
 	return known == MPI_UNDEFINED ? NULL : profile_of(known);
 }
 
-bool communicator_blocking(struct communicator *communicator, const struct cm_call *call)
+static struct cm_peers peers_of(struct communicator *communicator)
 {
-	struct cm_peers peers = {
+	return (struct cm_peers){
 		.context = communicator,
 		.profile = peers_profile,
 		.min = peers_min,
 		.gather = peers_gather,
 	};
+}
+
+bool communicator_nonblocking(struct communicator *communicator, const struct cm_call *call,
+			      unsigned long long *key)
+{
+	const struct cm_peers peers = peers_of(communicator);
+
+	return cm_group_nonblocking(&communicator->group, &peers, call, key);
+}
+
+bool communicator_blocking(struct communicator *communicator, const struct cm_call *call)
+{
+	struct cm_peers peers = peers_of(communicator);
 	struct cm_starter starter;
 	bool up;
 

@@ -88,8 +88,6 @@ void environment_read(void)
 {
 	struct cm_settings *s = &cm_settings;
 
-	/* MPICH calls no collective of a communicator behind the program's back. */
-	s->margin = number(PREFIX "MARGIN", 0);
 	s->calls = number(PREFIX "CALLS", s->calls);
 	cm_limits_fill(&s->max_bytes, SIZE_MAX);
 	limits(PREFIX "MIN_BYTES", default_min_bytes, &s->min_bytes);

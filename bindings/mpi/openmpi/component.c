@@ -54,8 +54,6 @@ static int component_register(void)
 	parameter("calls",
 		  "Number of the blocking collective in which a communicator gets its group",
 		  MCA_BASE_VAR_TYPE_INT, &cm_settings.calls);
-	parameter("margin", "Number of nonblocking collectives after that which are left",
-		  MCA_BASE_VAR_TYPE_INT, &cm_settings.margin);
 	parameter("min_bytes",
 		  "Smallest calls that are taken on one host; 0: all; else a list (allreduce:4K,bcast@2:none)",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.min_bytes);

@@ -3,6 +3,7 @@
 #include "compat.h"
 
 #include "common/call.h"
+#include "common/reduction.h"
 #include "module.h"
 
 #define BLOCKING(NAME, name, Name)								\
@@ -21,6 +22,32 @@ static int blocking_##name(CM_PARAMS(NAME, CM_TYPES_INT) MPI_Comm comm,				\
 
 CM_FUNCTIONS(BLOCKING)
 
+/*
+ * Open MPI itself finds the maximum or minimum of one int, out of its progress, to number a new
+ * communicator (MPI_Comm_idup()): at a place among other calls that differs by rank.  So all such
+ * calls are left to it, also those of the program.
+ */
+static bool is_of_mpi(const struct cm_call *call)
+{
+	struct cm_reduction reduction;
+
+	return call->function == CM_ALLREDUCE && call->recv.count == 1 &&
+	       (call->op == MPI_MAX || call->op == MPI_MIN) &&
+	       cm_reduction_find(call->recv.type, call->op, &reduction) &&
+	       reduction.type == COLLECTIVE_INT32;
+}
+
+static bool take_nonblocking(struct collective_module *module, const struct cm_call *call,
+			     unsigned long long *key)
+{
+	if (is_of_mpi(call)) {
+		cm_count(call->function, CM_NONBLOCKING, CM_OF_MPI);
+		return false;
+	}
+	return cm_call_take(&module->group, call, CM_NONBLOCKING,
+			    collective_nonblocking(module, call, key));
+}
+
 #define NONBLOCKING(NAME, name, Name)								\
 static int nonblocking_##name(CM_PARAMS(NAME, CM_TYPES_INT) MPI_Comm comm,			\
 			      ompi_request_t **request, mca_coll_base_module_t *base)		\
@@ -29,8 +56,7 @@ static int nonblocking_##name(CM_PARAMS(NAME, CM_TYPES_INT) MPI_Comm comm,			\
 	struct cm_call call = cm_call_##name(CM_ARGS(NAME) module->group.rank);			\
 	unsigned long long key;									\
 												\
-	if (cm_call_take(&module->group, &call, CM_NONBLOCKING,					\
-			 cm_group_nonblocking(&module->group, &key)))				\
+	if (take_nonblocking(module, &call, &key))						\
 		return collective_request_new(module, &call, key, CM_NONBLOCKING, request);	\
 	return module->previous.coll_i##name(CM_ARGS(NAME) comm, request,			\
 					     module->previous.coll_i##name##_module);		\
@@ -47,7 +73,7 @@ static int persistent_##name(CM_PARAMS(NAME, CM_TYPES_INT) MPI_Comm comm,			\
 	struct cm_call call = cm_call_##name(CM_ARGS(NAME) module->group.rank);			\
 												\
 	if (cm_call_take(&module->group, &call, CM_PERSISTENT,					\
-			 module->group.state == CM_GROUP_UP))					\
+			 collective_initializing(module, &call)))				\
 		return collective_request_new(module, &call,					\
 					      cm_group_persistent(&module->group, &call),	\
 					      CM_PERSISTENT, request);				\

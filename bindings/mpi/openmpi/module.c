@@ -34,17 +34,37 @@ static const struct cm_profile *peers_profile(void *context, int rank)
 	return collective_profile_of(module->communicator, rank);
 }
 
-bool collective_blocking(struct collective_module *module, const struct cm_call *call)
+static struct cm_peers peers_of(struct collective_module *module)
 {
-	const struct cm_peers peers = {
+	return (struct cm_peers){
 		.context = module,
 		.profile = peers_profile,
 		.min = peers_min,
 		.gather = peers_gather,
 		.local = ompi_process_info.num_local_peers + 1,
 	};
+}
+
+bool collective_blocking(struct collective_module *module, const struct cm_call *call)
+{
+	const struct cm_peers peers = peers_of(module);
 
 	return cm_group_blocking(&module->group, &peers, call);
+}
+
+bool collective_nonblocking(struct collective_module *module, const struct cm_call *call,
+			    unsigned long long *key)
+{
+	const struct cm_peers peers = peers_of(module);
+
+	return cm_group_nonblocking(&module->group, &peers, call, key);
+}
+
+bool collective_initializing(struct collective_module *module, const struct cm_call *call)
+{
+	const struct cm_peers peers = peers_of(module);
+
+	return cm_group_initializing(&module->group, &peers, call);
 }
 
 int cm_error_class(int class)
