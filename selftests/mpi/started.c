@@ -6,6 +6,7 @@
  *	started alone		nonblocking, no other collective
  *	started persistent	no other collective
  *	started idup [ROUNDS]	MPI's own, out of its progress, while groups are made
+ *	started inter [ROUNDS]	the same of intercommunicators, whose sides have groups
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -106,6 +107,35 @@ static void idup(int rounds)
 	}
 }
 
+/* Ranks of each side call collectives of the intercommunicator, which uses those of the side. */
+static void inter(int rounds)
+{
+	MPI_Request requests[IDUPS];
+	MPI_Comm side, between, comms[IDUPS];
+	const int other = rank % 2;
+	int round, i, sum, wanted = 0;
+
+	for (i = !other; i < size; i += 2)
+		wanted += i;
+	MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &side);
+	for (round = 0; round < rounds; round++) {
+		MPI_Intercomm_create(side, 0, MPI_COMM_WORLD, !other, round, &between);
+		for (i = 0; i < round % IDUPS + 1; i++)
+			MPI_Comm_idup(between, &comms[i], &requests[i]);
+		if (round % size == rank)
+			usleep(round % 7 * 300);
+		for (i = 0; i < 3; i++)
+			MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, between);
+		MPI_Waitall(round % IDUPS + 1, requests, MPI_STATUSES_IGNORE);
+		for (i = 0; i < round % IDUPS + 1; i++)
+			MPI_Comm_free(&comms[i]);
+		MPI_Comm_free(&between);
+		if (sum != wanted)
+			die("rank %d: sum is %d in round %d", rank, sum, round);
+	}
+	MPI_Comm_free(&side);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode = argc > 1 ? argv[1] : "";
@@ -117,6 +147,8 @@ int main(int argc, char **argv)
 		persistent();
 	else if (!strcmp(mode, "idup"))
 		idup(argc > 2 ? atoi(argv[2]) : 100);
+	else if (!strcmp(mode, "inter"))
+		inter(argc > 2 ? atoi(argv[2]) : 100);
 	else
 		nonblocking(strcmp(mode, "alone"));
 	if (!rank)

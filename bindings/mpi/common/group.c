@@ -48,12 +48,15 @@ static int calls_before(void)
 static void say_unused(const struct cm_group *group)
 {
 	static atomic_bool said_waiting, said_small;
+	/* Before the first blocking one it is not known which a group would have taken. */
+	const long long waiting = group->state == CM_GROUP_NEW ? (long long)group->started :
+								 (long long)group->waiting;
 
-	if (group->state != CM_GROUP_COUNTING)
+	if (group->state != CM_GROUP_NEW && group->state != CM_GROUP_COUNTING)
 		return;
-	if (group->waiting >= calls_before() && !atomic_exchange(&said_waiting, true))
+	if (waiting >= calls_before() && !atomic_exchange(&said_waiting, true))
 		cm_say(1, "a communicator of %d ranks has had %lld nonblocking collectives, and too few blocking ones, of any size, to make a group in: all were left to MPI",
-		       group->size, (long long)group->waiting);
+		       group->size, waiting);
 	else if (group->blocking >= (unsigned int)calls_before() && !group->calls &&
 		 !atomic_exchange(&said_small, true))
 		cm_say(1, "a communicator of %d ranks has had %llu blocking collectives, all below min_bytes: all were left to MPI",
@@ -216,12 +219,12 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 	const struct cm_profile *own = cm_profile_own(), *profile;
 	long long cpus = own->cpus;
 	bool one_host = true;
-	int rank, new = CM_GROUP_NEW;
+	int rank;
 
 	for (rank = 0; rank < group->size; rank++) {
 		profile = rank == group->rank ? own : peers->profile(peers->context, rank);
 		if (!profile || profile->digest != own->digest) {
-			atomic_compare_exchange_strong(&group->state, &new, CM_GROUP_NEVER);
+			group->state = CM_GROUP_NEVER;
 			say_left(rank, profile ?
 				 "has different settings, or another version" : NULL);
 			return;
@@ -232,14 +235,14 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 	group->one_host = one_host;
 	group->sharing = one_host ? cm_limits_sharing(group->size, cpus) : 0;
 	group->place = calls_before();
-	/* Another thread, in MPI's progress, comes to the same, and may have been here before. */
-	atomic_compare_exchange_strong(&group->state, &new, CM_GROUP_COUNTING);
+	group->state = CM_GROUP_COUNTING;
 }
 
 /*
  * Have there been enough nonblocking collectives for a group, on all ranks?  Each rank counts its
  * own, among them some of MPI's own, so they agree: in the N-th blocking collective, in another one
- * after as many again, and so on.
+ * after as many again, and so on.  If a rank can make no group, or they cannot agree, none does so
+ * again.
  */
 static bool agree_on_waiting(struct cm_group *group, const struct cm_peers *peers)
 {
@@ -247,10 +250,14 @@ static bool agree_on_waiting(struct cm_group *group, const struct cm_peers *peer
 
 	if (++group->blocking < group->place)
 		return false;
+	if (!able())
+		waiting = -1;
 	group->place += group->place < PLACE_STEP_MAX ? group->place : PLACE_STEP_MAX;
 	group->state = CM_GROUP_MAKING;
-	if (peers->min(peers->context, &waiting, 1))
-		waiting = 0;
+	if (peers->min(peers->context, &waiting, 1) || waiting < 0) {
+		cm_group_leave(group);
+		return false;
+	}
 	group->state = CM_GROUP_COUNTING;
 	return waiting >= calls_before();
 }
@@ -284,13 +291,12 @@ bool cm_group_initializing(struct cm_group *group, const struct cm_peers *peers,
 	return group->state == CM_GROUP_UP;
 }
 
-bool cm_group_nonblocking(struct cm_group *group, const struct cm_peers *peers,
-			  const struct cm_call *call, unsigned long long *key)
+bool cm_group_nonblocking(struct cm_group *group, const struct cm_call *call,
+			  unsigned long long *key)
 {
 	const unsigned long long number = group->started++;
 
-	if (group->state == CM_GROUP_NEW)
-		compare(group, peers);
+	/* To compare the ranks may wait for their processes, which this call may not. */
 	if (group->state == CM_GROUP_COUNTING && cm_call_is_wanted(group, call))
 		group->waiting++;
 	/* Keys of nonblocking and persistent collectives are even and odd. */

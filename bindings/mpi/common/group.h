@@ -146,14 +146,13 @@ bool cm_group_blocking(struct cm_group *group, const struct cm_peers *peers,
 /**
  * cm_group_nonblocking - account for a nonblocking collective
  * @group: group
- * @peers: ranks of the communicator
  * @call: the collective
  * @key: set to its key
  *
  * Return: true if it goes to the kernel.
  */
-bool cm_group_nonblocking(struct cm_group *group, const struct cm_peers *peers,
-			  const struct cm_call *call, unsigned long long *key);
+bool cm_group_nonblocking(struct cm_group *group, const struct cm_call *call,
+			  unsigned long long *key);
 
 /**
  * cm_group_initializing - make the group for a persistent collective that it can take

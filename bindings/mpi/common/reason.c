@@ -116,9 +116,18 @@ static bool is_possible(const struct cm_call *call)
 	return !cm_call_reduces(call) || cm_reduction_find(call->recv.type, call->op, &reduction);
 }
 
+static bool exceeds_max_bytes(const struct cm_group *group, const struct cm_call *call)
+{
+	const size_t bytes = call_bytes(group, call);
+
+	return bytes != UNKNOWN &&
+	       bytes > cm_settings.max_bytes.bytes[call->function][group->sharing];
+}
+
 bool cm_call_is_wanted(const struct cm_group *group, const struct cm_call *call)
 {
-	return is_possible(call) && cm_call_large_enough(group, call);
+	return is_possible(call) && cm_call_large_enough(group, call) &&
+	       !exceeds_max_bytes(group, call);
 }
 
 size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
@@ -147,8 +156,6 @@ static bool exceeds_locked(const struct cm_group *group, const struct cm_call *c
 enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call,
 			      enum cm_form form)
 {
-	size_t bytes;
-
 	if (!is_possible(call))
 		return CM_REDUCTION;
 	/* Ranks may start them in any order, and any of them may be waited for. */
@@ -158,9 +165,5 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 		return CM_LOCKED_MEMORY;
 	if (!cm_call_large_enough(group, call))
 		return CM_SMALL;
-	bytes = call_bytes(group, call);
-	if (bytes == UNKNOWN)
-		return CM_TAKEN;
-	return bytes > cm_settings.max_bytes.bytes[call->function][group->sharing] ?
-	       CM_LARGE : CM_TAKEN;
+	return exceeds_max_bytes(group, call) ? CM_LARGE : CM_TAKEN;
 }

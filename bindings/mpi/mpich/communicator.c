@@ -154,14 +154,6 @@ static struct cm_peers peers_of(struct communicator *communicator)
 	};
 }
 
-bool communicator_nonblocking(struct communicator *communicator, const struct cm_call *call,
-			      unsigned long long *key)
-{
-	const struct cm_peers peers = peers_of(communicator);
-
-	return cm_group_nonblocking(&communicator->group, &peers, call, key);
-}
-
 bool communicator_blocking(struct communicator *communicator, const struct cm_call *call)
 {
 	struct cm_peers peers = peers_of(communicator);

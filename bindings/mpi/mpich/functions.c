@@ -18,7 +18,7 @@ static bool take_nonblocking(struct communicator *communicator, const struct cm_
 {
 	return call_valid(&communicator->group, call) &&
 	       cm_call_take(&communicator->group, call, CM_NONBLOCKING,
-			    communicator_nonblocking(communicator, call, key));
+			    cm_group_nonblocking(&communicator->group, call, key));
 }
 
 static int blocking(struct communicator *communicator, const struct cm_call *call)

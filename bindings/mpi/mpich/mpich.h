@@ -103,10 +103,6 @@ void communicator_put(struct communicator *communicator);
  */
 bool communicator_blocking(struct communicator *communicator, const struct cm_call *call);
 
-/** communicator_nonblocking - cm_group_nonblocking() for a communicator */
-bool communicator_nonblocking(struct communicator *communicator, const struct cm_call *call,
-			      unsigned long long *key);
-
 /**
  * type_valid - is a type, as the program gives it, a committed one?
  *

@@ -3,6 +3,7 @@
 #include "compat.h"
 
 #include "common/call.h"
+#include "common/datatype.h"
 #include "common/reduction.h"
 #include "module.h"
 
@@ -24,17 +25,25 @@ CM_FUNCTIONS(BLOCKING)
 
 /*
  * Open MPI itself finds the maximum or minimum of one int, out of its progress, to number a new
- * communicator (MPI_Comm_idup()): at a place among other calls that differs by rank.  So all such
+ * communicator (MPI_Comm_idup()): at a place among other calls that differs by rank.  Of an
+ * intercommunicator the ranks of each side reduce it to one, and broadcast the result.  So all such
  * calls are left to it, also those of the program.
  */
 static bool is_of_mpi(const struct cm_call *call)
 {
 	struct cm_reduction reduction;
 
-	return call->function == CM_ALLREDUCE && call->recv.count == 1 &&
-	       (call->op == MPI_MAX || call->op == MPI_MIN) &&
-	       cm_reduction_find(call->recv.type, call->op, &reduction) &&
-	       reduction.type == COLLECTIVE_INT32;
+	switch (call->function) {
+	case CM_BCAST:
+		return call->recv.count * cm_type_size(call->recv.type) == sizeof(int);
+	case CM_ALLREDUCE:
+	case CM_REDUCE:
+		return call->recv.count == 1 && (call->op == MPI_MAX || call->op == MPI_MIN) &&
+		       cm_reduction_find(call->recv.type, call->op, &reduction) &&
+		       reduction.type == COLLECTIVE_INT32;
+	default:
+		return false;
+	}
 }
 
 static bool take_nonblocking(struct collective_module *module, const struct cm_call *call,
@@ -45,7 +54,7 @@ static bool take_nonblocking(struct collective_module *module, const struct cm_c
 		return false;
 	}
 	return cm_call_take(&module->group, call, CM_NONBLOCKING,
-			    collective_nonblocking(module, call, key));
+			    cm_group_nonblocking(&module->group, call, key));
 }
 
 #define NONBLOCKING(NAME, name, Name)								\

@@ -52,14 +52,6 @@ bool collective_blocking(struct collective_module *module, const struct cm_call 
 	return cm_group_blocking(&module->group, &peers, call);
 }
 
-bool collective_nonblocking(struct collective_module *module, const struct cm_call *call,
-			    unsigned long long *key)
-{
-	const struct cm_peers peers = peers_of(module);
-
-	return cm_group_nonblocking(&module->group, &peers, call, key);
-}
-
 bool collective_initializing(struct collective_module *module, const struct cm_call *call)
 {
 	const struct cm_peers peers = peers_of(module);

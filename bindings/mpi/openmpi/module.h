@@ -72,10 +72,6 @@ mca_coll_base_module_t *collective_query(struct ompi_communicator_t *communicato
  */
 bool collective_blocking(struct collective_module *module, const struct cm_call *call);
 
-/** collective_nonblocking - cm_group_nonblocking() for the communicator of a module */
-bool collective_nonblocking(struct collective_module *module, const struct cm_call *call,
-			    unsigned long long *key);
-
 /** collective_initializing - cm_group_initializing() for the communicator of a module */
 bool collective_initializing(struct collective_module *module, const struct cm_call *call);
 
