@@ -82,9 +82,12 @@ static void find_unique(struct probe *probe, unsigned int host)
 	}
 }
 
-/* Choose the host's address in @network; NULL: of the family, from number @from on. */
-static bool choose(struct probe *probe, unsigned int host, const struct bootstrap_place *network,
-		   unsigned int from)
+/*
+ * Find the host's address in @network; NULL: of the family, from number @from on.  Return: its
+ * number, or -1.
+ */
+static int find(const struct probe *probe, unsigned int host,
+		const struct bootstrap_place *network, unsigned int from)
 {
 	const struct bootstrap_card *card = card_of(probe, host);
 	unsigned int j;
@@ -95,12 +98,21 @@ static bool choose(struct probe *probe, unsigned int host, const struct bootstra
 		if (!(probe->hosts[host].unique & 1U << j))
 			continue;
 		if (network ? bootstrap_same_network(network, place) :
-		    place->addr.ss_family == probe->family) {
-			probe->hosts[host].at = j;
-			return true;
-		}
+		    place->addr.ss_family == probe->family)
+			return j;
 	}
-	return false;
+	return -1;
+}
+
+/* Choose what find() finds. */
+static bool choose(struct probe *probe, unsigned int host, const struct bootstrap_place *network,
+		   unsigned int from)
+{
+	const int at = find(probe, host, network, from);
+
+	if (at >= 0)
+		probe->hosts[host].at = at;
+	return at >= 0;
 }
 
 static bool choose_all(struct probe *probe, const struct bootstrap_place *network)
@@ -156,27 +168,24 @@ bool probe_begin(struct probe *probe, const struct bootstrap_card *cards,
 	return several || !probe->nnetworks;
 }
 
-/* Choose the next addresses of the hosts that were not reached. */
+/*
+ * Choose the next addresses of the hosts that were not reached.  One without a next address keeps
+ * its own: a host that moves may reach it from there.
+ */
 static bool advance(struct probe *probe)
 {
+	bool moved = false;
 	unsigned int h;
 
 	for (h = 0; h < probe->nhosts; h++)
-		if (!probe->hosts[h].found && !choose(probe, h, NULL, probe->hosts[h].at + 1))
-			return false;
-	return true;
+		if (!probe->hosts[h].found)
+			moved |= choose(probe, h, NULL, probe->hosts[h].at + 1);
+	return moved;
 }
 
-bool probe_next(struct probe *probe)
+/* Choose the next addresses of the family, or the first ones of the next family. */
+static bool move_on(struct probe *probe)
 {
-	if (probe->round == PROBE_ROUNDS_MAX)
-		return false;
-	probe->network = NULL;
-	if (probe->round < probe->nnetworks) {
-		probe->network = probe->networks[probe->round++];
-		return choose_all(probe, probe->network);
-	}
-	probe->round++;
 	if (probe->family != AF_UNSPEC && advance(probe))
 		return true;
 	while (probe->family != AF_INET6) {
@@ -187,28 +196,76 @@ bool probe_next(struct probe *probe)
 	return false;
 }
 
-bool probe_decide(struct probe *probe)
+/* Are these the addresses in a network?  It was tried, and the same hosts were not reached. */
+static bool was_tried(struct probe *probe)
+{
+	unsigned int i, h;
+
+	for (i = 0; i < probe->nnetworks; i++) {
+		for (h = 0; h < probe->nhosts; h++)
+			if (find(probe, h, probe->networks[i], 0) != (int)probe->hosts[h].at)
+				break;
+		if (h == probe->nhosts)
+			break;
+	}
+	if (i == probe->nnetworks)
+		return false;
+	for (h = 0; h < probe->nhosts; h++)
+		probe->hosts[h].found = probe->hosts[h].found_in & 1U << i;
+	return true;
+}
+
+bool probe_next(struct probe *probe)
+{
+	/* The round that repeats is the last one. */
+	if (probe->family != AF_UNSPEC && (probe->all || probe->bound)) {
+		probe->bound = !probe->bound;
+		return probe->bound;
+	}
+	if (probe->round == PROBE_ROUNDS_MAX)
+		return false;
+	probe->bound = probe->round < probe->nnetworks;
+	if (probe->bound)
+		return choose_all(probe, probe->networks[probe->round++]);
+	probe->round++;
+	do {
+		if (!move_on(probe))
+			return false;
+	} while (was_tried(probe));
+	return true;
+}
+
+static void decide_for(struct probe *probe, unsigned int host)
 {
 	const unsigned int n = probe_peers(probe);
 	char text[COLL_ADDRESS_TEXT];
-	unsigned int h, i, to;
-	bool all = true;
+	unsigned int i, to;
 
+	for (i = 0; i < n; i++) {
+		to = probe_peer(probe, host, i);
+		if (probe->hosts[host].reached & (uint64_t)1 << i)
+			continue;
+		probe->hosts[to].found = false;
+		if (probe->all) {
+			coll_address_format_host(&probe_place(probe, to)->addr, text);
+			bootstrap_note(probe->settings, "rank %d did not reach rank %d at %s",
+				       probe->hosts[host].rank, probe->hosts[to].rank, text);
+		}
+		probe->all = false;
+	}
+}
+
+bool probe_decide(struct probe *probe)
+{
+	unsigned int h;
+
+	probe->all = true;
 	for (h = 0; h < probe->nhosts; h++)
 		probe->hosts[h].found = true;
 	for (h = 0; h < probe->nhosts; h++)
-		for (i = 0; i < n; i++) {
-			to = probe_peer(probe, h, i);
-			if (probe->hosts[h].reached & (uint64_t)1 << i)
-				continue;
-			probe->hosts[to].found = false;
-			if (all) {
-				coll_address_format_host(&probe_place(probe, to)->addr, text);
-				bootstrap_note(probe->settings,
-					       "rank %d did not reach rank %d at %s",
-					       probe->hosts[h].rank, probe->hosts[to].rank, text);
-			}
-			all = false;
-		}
-	return all;
+		decide_for(probe, h);
+	for (h = 0; probe->family == AF_UNSPEC && h < probe->nhosts; h++)
+		if (probe->hosts[h].found)
+			probe->hosts[h].found_in |= 1U << (probe->round - 1);
+	return probe->all && probe->bound;
 }

@@ -8,9 +8,16 @@
  *
  *	the address in a network that all hosts share, for each such network;
  *	then the first address of a family on every host, IPv4 before IPv6, and for a host that was
- *	not reached its next one.
+ *	not reached its next one, unless these are the addresses of a network.
  *
- * The first round in which every host was reached decides.  If none does, nothing is decided.
+ * The kernel connects from the address that a rank joins with, and so do the hosts in a network.
+ * The addresses of a family may change yet: a host connects from any of its own, and if every host
+ * was reached, once more from the address that is tried.  The first round in which every host was
+ * reached from such addresses decides.  If none does, nothing is decided.
+ *
+ * Each of two hosts has to reach the other, although the kernel connects only from the lower rank
+ * to the higher one: groups that are made of this one have other orders of ranks, and the datagrams
+ * of coll_shrink() pass both ways.
  */
 #ifndef COLL_PROBE_H
 #define COLL_PROBE_H
@@ -18,7 +25,7 @@
 #include "bootstrap/card.h"
 #include "comm/config.h"
 
-#define PROBE_ROUNDS_MAX	6
+#define PROBE_ROUNDS_MAX	6	/* without the one that repeats */
 #define PROBE_NETWORKS_MAX	4
 #define PROBE_PEERS_MAX		16	/* to which a host connects; each has a bit in a card */
 
@@ -30,6 +37,7 @@
  * @reached: bit i: the rank has reached its peer i in this round
  * @at: number of the address that is tried, in the card
  * @found: true if all hosts of which it is a peer have reached it in this round
+ * @found_in: bit i: so they have in network i
  */
 struct probe_host {
 	int rank;
@@ -38,6 +46,7 @@ struct probe_host {
 	uint64_t reached;
 	unsigned int at;
 	bool found;
+	unsigned int found_in;
 };
 
 /**
@@ -49,9 +58,10 @@ struct probe_host {
  * @own: host of this rank
  * @networks: networks that all hosts share, as places of rank 0
  * @nnetworks: number of @networks
- * @round: number of rounds so far
+ * @round: number of rounds so far, without the one that repeats
  * @family: family that is tried after the networks; AF_UNSPEC: none yet
- * @network: network that is tried in this round; NULL: none
+ * @bound: true if hosts connect from the addresses that are tried in this round
+ * @all: true if every host was reached in it
  */
 struct probe {
 	const struct bootstrap_card *cards;
@@ -63,7 +73,8 @@ struct probe {
 	unsigned int nnetworks;
 	unsigned int round;
 	int family;
-	const struct bootstrap_place *network;
+	bool bound;
+	bool all;
 };
 
 /*
@@ -76,7 +87,9 @@ bool probe_begin(struct probe *probe, const struct bootstrap_card *cards,
 /* Choose the address of each host for the next round.  Return: false: there is none left. */
 bool probe_next(struct probe *probe);
 
-/* Has every host been reached in this round?  If not, the rank's text of addresses says so. */
+/*
+ * Has this round decided?  If a host was not reached in it, the rank's text of addresses says so.
+ */
 bool probe_decide(struct probe *probe);
 
 /* Does this rank listen and connect for its host? */

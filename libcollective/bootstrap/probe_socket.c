@@ -82,8 +82,7 @@ static int begin(const struct probe *probe, unsigned int peer)
 	fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Without a network this host's own address may change yet. */
-	if ((probe->network && bind(fd, (struct sockaddr *)&own, coll_address_length(&own))) ||
+	if ((probe->bound && bind(fd, (struct sockaddr *)&own, coll_address_length(&own))) ||
 	    (connect(fd, (struct sockaddr *)&to, coll_address_length(&to)) &&
 	     errno != EINPROGRESS))
 		err = -errno;

@@ -34,6 +34,7 @@
  * @address: address that each host uses, with its number as N; NULL: not all ranks connect
  * @calls: number of exchanges
  * @says: part of the text of each failure
+ * @last: address of the last host, if it is another
  */
 struct scene {
 	const char *name;
@@ -42,6 +43,7 @@ struct scene {
 	const char *address;
 	int calls;
 	const char *says;
+	const char *last;
 };
 
 #define TWO_NETWORKS	"ip link add swa up type bridge && ip link add swb up type bridge"
@@ -59,18 +61,41 @@ struct scene {
 #define OUTSIDE		CABLE("b") "H ip addr add 10.60.0.N/24 dev b" PLUG("b") " && " \
 			"H ip route add default via 10.60.0.9"
 
+/* The second network leads anywhere; packets between addresses of the first one are dropped. */
+#define DROPPED		CABLE("a") CABLE("b") "H ip addr add 10.1N.0.2/24 dev a && " \
+			"H ip addr add 10.2N.0.2/24 dev b && ip addr add 10.1N.0.1/24 dev aN && " \
+			"ip addr add 10.2N.0.1/24 dev bN && H ip route add 10.0.0.0/8 via 10.2N.0.1"
+
+/* A network with a router, and a host that is in it by a cable to nowhere, and behind it. */
+#define NEAR		CABLE("a") "H ip addr add 10.1.0.N/24 dev a && " \
+			"H ip route add 10.0.0.0/8 via 10.1.0.9" PLUG("a")
+#define BEHIND		CABLE("a") CABLE("b") "H ip addr add 10.1.0.N/24 dev a noprefixroute && " \
+			"H ip addr add 10.2.0.N/24 dev b && ip addr add 10.2.0.9/24 dev bN && " \
+			"H ip route add 10.0.0.0/8 via 10.2.0.9"
+
 static const struct scene scenes[] = {
 	{ "of two networks the first", TWO_NETWORKS,
 	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a") },
-	  "10.1.0.N", 4, NULL },
+	  "10.1.0.N", .calls = 4 },
 	{ "a network in which a host is alone", TWO_NETWORKS,
-	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), TWO_CABLES }, "10.2.0.N", 5, NULL },
+	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), TWO_CABLES }, "10.2.0.N", .calls = 5 },
 	{ "IPv6 likewise", TWO_NETWORKS,
-	  { TWO_OF_IPV6, TWO_OF_IPV6, TWO_OF_IPV6 }, "fd02::N", 5, NULL },
+	  { TWO_OF_IPV6, TWO_OF_IPV6, TWO_OF_IPV6 }, "fd02::N", .calls = 5 },
 	{ "routed addresses, of which one leads nowhere", "true",
-	  { ROUTED, ROUTED, ROUTED }, "10.2N.0.2", 5, NULL },
+	  { ROUTED, ROUTED, ROUTED }, "10.2N.0.2", .calls = 6 },
+	{ "addresses that are reached, but not from one another",
+	  "nft 'add table ip t; add chain ip t f { type filter hook forward priority 0; }; "
+	  "add rule ip t f ip saddr 10.8.0.0/13 ip daddr 10.8.0.0/13 reject'",
+	  { DROPPED, DROPPED, DROPPED }, "10.2N.0.2", .calls = 5 },
+	{ "a host that has another address moves to it, the others stay",
+	  "ip link add swa up type bridge && ip addr add 10.1.0.9/24 dev swa",
+	  { NEAR, NEAR, BEHIND }, "10.1.0.N", .calls = 6, .last = "10.2.0.N" },
+	{ "no network is tried twice", TWO_NETWORKS,
+	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), CABLE("a") CABLE("b")
+	    "H ip addr add 10.1.0.N/24 dev a && H ip addr add 10.2.0.N/24 dev b" },
+	  .calls = 5, .says = "did not reach" },
 	{ "nothing is tried where bridges of containers are all that is left", TWO_NETWORKS,
-	  { CONTAINERS, CONTAINERS, CONTAINERS }, "10.2.0.N", 2, NULL },
+	  { CONTAINERS, CONTAINERS, CONTAINERS }, "10.2.0.N", .calls = 2 },
 	{ "address translation is said",
 	  TWO_NETWORKS " && ip addr add 10.60.0.9/24 dev swb && "
 	  "nft 'add table ip t; add chain ip t n { type nat hook postrouting priority 100; }; "
@@ -78,8 +103,9 @@ static const struct scene scenes[] = {
 	  "add chain ip t f { type filter hook forward priority 0; }; "
 	  "add rule ip t f ip daddr 10.50.0.0/24 ct state new reject with icmp host-unreachable'",
 	  { CABLE("b") "H ip addr add 10.50.0.2/24 dev b && ip addr add 10.50.0.1/24 dev bN && "
-	    "H ip route add default via 10.50.0.1", OUTSIDE, OUTSIDE }, NULL, 4,
-	  "rank 0 came from 10.60.0.9 and gives 10.50.0.2 as its address: address translation?" },
+	    "H ip route add default via 10.50.0.1", OUTSIDE, OUTSIDE }, .calls = 4,
+	  .says = "rank 0 came from 10.60.0.9 and gives 10.50.0.2 as its address: "
+		  "address translation?" },
 };
 
 /**
@@ -195,7 +221,8 @@ static bool is_group(const struct scene *scene)
 
 	for (i = 0; i < RANKS; i++)
 		for (j = 0; j < RANKS; j++) {
-			strcpy(wanted, scene->address);
+			strcpy(wanted, scene->last && j == RANKS - 1 ? scene->last :
+			       scene->address);
 			*strchr(wanted, 'N') = '1' + j;
 			coll_address_format_host(&meeting->peers[i][j], text);
 			if (meeting->err[i] || strcmp(text, wanted))
