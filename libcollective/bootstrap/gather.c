@@ -96,40 +96,51 @@ static int exchange_cards(struct gather *gather)
 	return err;
 }
 
-/* Exchange the number of a round of probes, and keep those of the first ranks of hosts. */
+/*
+ * Has the rank @rank, whose card this is, failed?  This rank's own text is nearer to the cause than
+ * that of another rank.
+ */
+static int check_failure(const struct gather *gather, int rank, const struct bootstrap_card *card)
+{
+	if (gather->err || !card->err)
+		return gather->err;
+	return coll_fail(gather->detail, card->err, "rank %d: %s", rank,
+			 card->text[0] ? card->text : coll_strerror(card->err));
+}
+
+static int check_failures(const struct gather *gather)
+{
+	int i, err = 0;
+
+	for (i = 0; !err && i < gather->settings->nranks; i++)
+		err = check_failure(gather, i, &gather->cards[i]);
+	return err;
+}
+
+/*
+ * Exchange the number of a round of probes, and keep those of the first ranks of hosts.  A failure
+ * of any rank ends this round on all.  The cards of round 1 stay, since they have the addresses.
+ */
 static int exchange_number(struct gather *gather, struct probe *probe, unsigned int round,
 			   uint64_t number)
 {
 	struct bootstrap_card card;
-	unsigned int h;
-	int err;
+	unsigned int h = 0;
+	int i, err;
 
 	begin_card(gather, round);
 	gather->own.number = number;
 	err = exchange_bytes(gather);
-	for (h = 0; !err && h < probe->nhosts; h++) {
-		err = read_card(gather, probe->hosts[h].rank, &card);
+	for (i = 0; !err && i < gather->settings->nranks; i++) {
+		err = read_card(gather, i, &card) ?: check_failure(gather, i, &card);
+		if (err || h == probe->nhosts || probe->hosts[h].rank != i)
+			continue;
 		if (round == BOOTSTRAP_ROUND_LISTEN)
-			probe->hosts[h].port = card.number;
+			probe->hosts[h++].port = card.number;
 		else
-			probe->hosts[h].reached = card.number;
+			probe->hosts[h++].reached = card.number;
 	}
 	return err;
-}
-
-/* Has a rank failed?  Its own text is nearer to the cause than that of another rank. */
-static int check_failures(struct gather *gather)
-{
-	int i;
-
-	if (gather->err)
-		return gather->err;
-	for (i = 0; i < gather->settings->nranks; i++)
-		if (gather->cards[i].err)
-			return coll_fail(gather->detail, gather->cards[i].err, "rank %d: %s", i,
-					 gather->cards[i].text[0] ? gather->cards[i].text :
-					 coll_strerror(gather->cards[i].err));
-	return 0;
 }
 
 /* Compare the card of a rank with that of rank 0. */
@@ -358,7 +369,7 @@ static int run(struct gather *gather, int fd, struct sockaddr_storage *peers)
 
 	if (err)
 		return err;
-	gather->err = join(gather, fd, &own);
+	gather->err = gather->err ?: join(gather, fd, &own);
 	return report_address(gather, &own) ?: read_addresses(gather, &own, peers);
 }
 

@@ -3,6 +3,7 @@
  * Which addresses a group uses if its hosts have several.  Hosts are network namespaces with cables
  * to one in the middle, where some of them end.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -35,6 +36,8 @@
  * @calls: number of exchanges
  * @says: part of the text of each failure
  * @last: address of the last host, if it is another
+ * @err: errno of all ranks; 0: not all have to fail
+ * @interrupted: rank 1 is interrupted in the first wait
  */
 struct scene {
 	const char *name;
@@ -44,6 +47,8 @@ struct scene {
 	int calls;
 	const char *says;
 	const char *last;
+	int err;
+	bool interrupted;
 };
 
 #define TWO_NETWORKS	"ip link add swa up type bridge && ip link add swb up type bridge"
@@ -94,6 +99,9 @@ static const struct scene scenes[] = {
 	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), CABLE("a") CABLE("b")
 	    "H ip addr add 10.1.0.N/24 dev a && H ip addr add 10.2.0.N/24 dev b" },
 	  .calls = 5, .says = "did not reach" },
+	{ "a rank that is interrupted ends all", TWO_NETWORKS,
+	  { TWO_CABLES, TWO_CABLES, TWO_CABLES }, .calls = 3,
+	  .says = "rank 1 was interrupted", .err = -ECANCELED, .interrupted = true },
 	{ "nothing is tried where bridges of containers are all that is left", TWO_NETWORKS,
 	  { CONTAINERS, CONTAINERS, CONTAINERS }, "10.2.0.N", .calls = 2 },
 	{ "address translation is said",
@@ -140,7 +148,13 @@ static int allgather(void *context, const void *mine, size_t size, void *all)
 	return 0;
 }
 
-static void be_rank(int rank)
+static int interrupt(void *context)
+{
+	(void)context;
+	return 1;
+}
+
+static void be_rank(const struct scene *scene, int rank)
 {
 	struct coll_config config = {
 		.size = sizeof(config),
@@ -151,6 +165,7 @@ static void be_rank(int rank)
 		.detail_size = sizeof(meeting->detail[rank]),
 		.exchange = allgather,
 		.exchange_context = &rank,
+		.interrupt = scene->interrupted && rank == 1 ? interrupt : NULL,
 	};
 	struct coll_comm *comm;
 
@@ -163,7 +178,7 @@ static void be_rank(int rank)
 }
 
 /* Start a process with a network namespace of its own; it waits until its input ends. */
-static pid_t start(int rank, int *input)
+static pid_t start(const struct scene *scene, int rank, int *input)
 {
 	int go[2], ready[2];
 	char byte;
@@ -181,7 +196,7 @@ static pid_t start(int rank, int *input)
 		close(ready[1]);
 		close(ready[0]);
 		if (read(go[0], &byte, 1) == 1)
-			be_rank(rank);
+			be_rank(scene, rank);
 		_exit(0);
 	}
 	close(go[0]);
@@ -239,6 +254,8 @@ static bool is_failure(const struct scene *scene)
 	for (i = 0; i < RANKS; i++) {
 		if (meeting->err[i] && !strstr(meeting->detail[i], scene->says))
 			return false;
+		if (scene->err && meeting->err[i] != scene->err)
+			return false;
 		failed += !!meeting->err[i];
 	}
 	return failed;
@@ -292,7 +309,7 @@ static void play(const struct scene *scene)
 	if (unshare(CLONE_NEWNET) || system("echo 1 >/proc/sys/net/ipv4/ip_forward"))
 		set_up = false;
 	for (i = 0; i < RANKS; i++)
-		pids[i] = start(i, &inputs[i]);
+		pids[i] = start(scene, i, &inputs[i]);
 	set_up = set_up && run_for(scene->middle, 0, 0);
 	for (i = 0; i < RANKS; i++)
 		set_up = set_up && run_for(scene->hosts[i], pids[i], i);
