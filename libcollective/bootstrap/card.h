@@ -39,6 +39,7 @@
 #define BOOTSTRAP_CARD_SECURED	(1U << 0)	/* the rank was given a secret */
 #define BOOTSTRAP_CARD_MADE	(1U << 1)	/* rank 0 made the secret in this card */
 #define BOOTSTRAP_CARD_FIXED	(1U << 2)	/* the only address is the one that was asked for */
+#define BOOTSTRAP_CARD_RDMA	(1U << 3)	/* all links of the rank are to use RDMA */
 
 /**
  * struct bootstrap_place - address of a host, with its network

@@ -234,6 +234,8 @@ static int introduce(struct gather *gather)
 		gather->err = bootstrap_list_places(&gather->own, settings, gather->detail);
 	if (secured)
 		gather->own.flags |= BOOTSTRAP_CARD_SECURED;
+	if (settings->transport == COLLECTIVE_TRANSPORT_RDMA)
+		gather->own.flags |= BOOTSTRAP_CARD_RDMA;
 	if (!settings->rank && !secured && settings->secured) {
 		gather->own.flags |= BOOTSTRAP_CARD_MADE;
 		memcpy(gather->own.secret, settings->secret->key, COLLECTIVE_SECRET_SIZE);

@@ -151,8 +151,9 @@ bool probe_begin(struct probe *probe, const struct bootstrap_card *cards,
 	probe->cards = cards;
 	probe->settings = settings;
 	probe->hosts = hosts;
+	/* TCP may not pass where RDMA does. */
 	for (i = 0; i < settings->nranks; i++)
-		if (cards[i].flags & BOOTSTRAP_CARD_FIXED)
+		if (cards[i].flags & (BOOTSTRAP_CARD_FIXED | BOOTSTRAP_CARD_RDMA))
 			return false;
 	find_hosts(probe);
 	if (probe->nhosts == 1)

@@ -79,7 +79,7 @@ struct probe {
 
 /*
  * Find the hosts and the networks; @hosts has space for all ranks.  Return: false: there is no
- * choice, or an address was asked for.
+ * choice, or a rank asks for an address or for RDMA.
  */
 bool probe_begin(struct probe *probe, const struct bootstrap_card *cards,
 		 struct coll_settings *settings, struct probe_host *hosts);

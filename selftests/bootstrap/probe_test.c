@@ -38,6 +38,7 @@
  * @last: address of the last host, if it is another
  * @err: errno of all ranks; 0: not all have to fail
  * @interrupted: rank 1 is interrupted in the first wait
+ * @transport: as in struct coll_config, of rank 1
  */
 struct scene {
 	const char *name;
@@ -49,6 +50,7 @@ struct scene {
 	const char *last;
 	int err;
 	bool interrupted;
+	const char *transport;
 };
 
 #define TWO_NETWORKS	"ip link add swa up type bridge && ip link add swb up type bridge"
@@ -102,6 +104,9 @@ static const struct scene scenes[] = {
 	{ "a rank that is interrupted ends all", TWO_NETWORKS,
 	  { TWO_CABLES, TWO_CABLES, TWO_CABLES }, .calls = 3,
 	  .says = "rank 1 was interrupted", .err = -ECANCELED, .interrupted = true },
+	{ "nothing is tried if a rank is to use RDMA", TWO_NETWORKS,
+	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a") },
+	  "10.1.0.N", .calls = 2, .transport = "rdma" },
 	{ "nothing is tried where bridges of containers are all that is left", TWO_NETWORKS,
 	  { CONTAINERS, CONTAINERS, CONTAINERS }, "10.2.0.N", .calls = 2 },
 	{ "address translation is said",
@@ -165,6 +170,7 @@ static void be_rank(const struct scene *scene, int rank)
 		.detail_size = sizeof(meeting->detail[rank]),
 		.exchange = allgather,
 		.exchange_context = &rank,
+		.transport = rank == 1 ? scene->transport : NULL,
 		.interrupt = scene->interrupted && rank == 1 ? interrupt : NULL,
 	};
 	struct coll_comm *comm;
