@@ -261,10 +261,13 @@ static void make_proof(const struct coll_settings *settings, int rank,
 static int run_rounds(struct gather *gather, struct probe *probe, int listener,
 		      struct sockaddr_storage *addr)
 {
+	struct coll_settings *settings = gather->settings;
 	const bool leads = probe_leads(probe);
+	char told[sizeof(settings->places)];
 	bool decided = false;
 	int err = 0;
 
+	strcpy(told, settings->places);
 	while (!err && !decided && probe_next(probe)) {
 		err = exchange_number(gather, probe, BOOTSTRAP_ROUND_REACHED,
 				      leads ? probe_connect(probe) : 0);
@@ -272,9 +275,30 @@ static int run_rounds(struct gather *gather, struct probe *probe, int listener,
 			probe_accept(probe, listener);
 		decided = !err && probe_decide(probe);
 	}
-	if (decided)
+	if (decided) {
 		*addr = probe_place(probe, probe->own)->addr;
+		/* The other addresses explain nothing any more. */
+		strcpy(settings->places, told);
+	}
+	if (probe->origin.ss_family != AF_UNSPEC)
+		bootstrap_note_translation(settings, probe->stranger, &probe->origin,
+					   &gather->cards[probe->stranger].addrs[0].addr);
 	return err;
+}
+
+/* Do all hosts listen?  If not, nothing can be tried, and the rank's text of addresses says so. */
+static bool check_ports(const struct probe *probe)
+{
+	unsigned int h;
+
+	for (h = 0; h < probe->nhosts; h++)
+		if (!probe->hosts[h].port) {
+			bootstrap_note(probe->settings,
+				       "no address was tried, since rank %d found no port for that",
+				       probe->hosts[h].rank);
+			return false;
+		}
+	return true;
 }
 
 /*
@@ -286,16 +310,13 @@ static int probe_addresses(struct gather *gather, struct sockaddr_storage *addr)
 	int listener = -1, err;
 	struct probe probe;
 	uint16_t port = 0;
-	unsigned int h;
 
 	if (!probe_begin(&probe, gather->cards, gather->settings, gather->hosts))
 		return 0;
 	if (probe_leads(&probe))
 		listener = probe_listen(&probe, &port);
 	err = exchange_number(gather, &probe, BOOTSTRAP_ROUND_LISTEN, port);
-	for (h = 0; h < probe.nhosts && probe.hosts[h].port; h++)
-		;
-	if (!err && h == probe.nhosts)
+	if (!err && check_ports(&probe))
 		err = run_rounds(gather, &probe, listener, addr);
 	if (listener >= 0)
 		close(listener);

@@ -62,6 +62,8 @@ struct probe_host {
  * @family: family that is tried after the networks; AF_UNSPEC: none yet
  * @bound: true if hosts connect from the addresses that are tried in this round
  * @all: true if every host was reached in it
+ * @stranger: rank that came from an address that its host did not tell
+ * @origin: that address; family 0: none did
  */
 struct probe {
 	const struct bootstrap_card *cards;
@@ -75,6 +77,8 @@ struct probe {
 	int family;
 	bool bound;
 	bool all;
+	int stranger;
+	struct sockaddr_storage origin;
 };
 
 /*
@@ -109,9 +113,9 @@ int probe_listen(const struct probe *probe, uint16_t *port);
 uint64_t probe_connect(const struct probe *probe);
 
 /*
- * Take the connections of others.  If one comes from an address that its host did not tell, there
- * is address translation, and the rank's text of addresses says so.
+ * Take the connections of others.  If one comes from an address that is in no network of its host's
+ * card, there is address translation: @stranger and @origin are set.
  */
-void probe_accept(const struct probe *probe, int listener);
+void probe_accept(struct probe *probe, int listener);
 
 #endif /* COLL_PROBE_H */

@@ -23,27 +23,40 @@
 #define MAGIC		0x504c4c43	/* "CLLP" */
 #define TOKEN_SIZE	8
 
-static int listen_with(const struct probe *probe, int family, uint16_t *port)
+static int listen_at(struct sockaddr_storage *addr)
 {
-	struct sockaddr_storage addr = { .ss_family = family };
-	socklen_t length = sizeof(addr);
 	const int yes = 1, no = 0;
-	int fd, err;
+	socklen_t length = sizeof(*addr);
+	int fd, err = 0;
 
-	fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	fd = socket(addr->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (family == AF_INET6)
+	if (addr->ss_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-	err = coll_ports_bind(probe->settings, fd, &addr);
-	if (!err && (listen(fd, BACKLOG) || getsockname(fd, (struct sockaddr *)&addr, &length)))
+	if (bind(fd, (struct sockaddr *)addr, coll_address_length(addr)) || listen(fd, BACKLOG) ||
+	    getsockname(fd, (struct sockaddr *)addr, &length))
 		err = -errno;
-	if (err) {
-		close(fd);
-		return err;
-	}
-	*port = coll_address_port(&addr);
+	if (!err)
+		return fd;
+	close(fd);
+	return err;
+}
+
+/*
+ * With SO_REUSEADDR two sockets can be bound to a port before either listens, and listen() then
+ * finds the port in use.
+ */
+static int listen_with(const struct probe *probe, int family, uint16_t *port)
+{
+	struct sockaddr_storage addr = { .ss_family = family };
+	int fd = -EADDRINUSE;
+	unsigned int n = 0;
+
+	while (fd == -EADDRINUSE && coll_ports_next(probe->settings, &n, &addr))
+		fd = listen_at(&addr);
+	*port = fd < 0 ? 0 : coll_address_port(&addr);
 	return fd;
 }
 
@@ -158,12 +171,27 @@ static void unmap(struct sockaddr_storage *addr)
 	memcpy(addr, &v4, sizeof(v4));
 }
 
+/*
+ * Is the address in a network of the card?  A host may have addresses that it does not tell, and
+ * connect from one of them.
+ */
+static bool is_near(const struct bootstrap_card *card, const struct sockaddr_storage *addr)
+{
+	unsigned int j;
+
+	for (j = 0; j < card->naddrs; j++)
+		if (coll_address_same_host(&card->addrs[j].addr, addr) ||
+		    (card->addrs[j].prefix &&
+		     coll_address_in_network(addr, &card->addrs[j].addr, card->addrs[j].prefix)))
+			return true;
+	return false;
+}
+
 /* The connection came from @from. */
-static void note_origin(const struct probe *probe, int fd, const struct sockaddr_storage *from)
+static void note_origin(struct probe *probe, int fd, const struct sockaddr_storage *from)
 {
 	const struct bootstrap_card *card;
 	uint8_t token[TOKEN_SIZE];
-	unsigned int j;
 	uint32_t rank;
 
 	if (recv(fd, token, sizeof(token), MSG_DONTWAIT) != sizeof(token) ||
@@ -173,14 +201,13 @@ static void note_origin(const struct probe *probe, int fd, const struct sockaddr
 	if (rank >= (uint32_t)probe->settings->nranks)
 		return;
 	card = &probe->cards[rank];
-	for (j = 0; j < card->naddrs; j++)
-		if (coll_address_same_host(&card->addrs[j].addr, from))
-			return;
-	if (card->naddrs)
-		bootstrap_note_translation(probe->settings, rank, from, &card->addrs[0].addr);
+	if (!card->naddrs || is_near(card, from))
+		return;
+	probe->stranger = rank;
+	probe->origin = *from;
 }
 
-void probe_accept(const struct probe *probe, int listener)
+void probe_accept(struct probe *probe, int listener)
 {
 	struct sockaddr_storage from;
 	socklen_t length;

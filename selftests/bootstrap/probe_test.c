@@ -39,6 +39,8 @@
  * @err: errno of all ranks; 0: not all have to fail
  * @interrupted: rank 1 is interrupted in the first wait
  * @transport: as in struct coll_config, of rank 1
+ * @ports: as in struct coll_config, of rank 1, which finds the first two that it tries in use
+ * @notes: part of what each rank has to say of addresses; NULL: nothing of rounds
  */
 struct scene {
 	const char *name;
@@ -51,6 +53,8 @@ struct scene {
 	int err;
 	bool interrupted;
 	const char *transport;
+	const char *ports;
+	const char *notes;
 };
 
 #define TWO_NETWORKS	"ip link add swa up type bridge && ip link add swb up type bridge"
@@ -93,7 +97,7 @@ static const struct scene scenes[] = {
 	{ "addresses that are reached, but not from one another",
 	  "nft 'add table ip t; add chain ip t f { type filter hook forward priority 0; }; "
 	  "add rule ip t f ip saddr 10.8.0.0/13 ip daddr 10.8.0.0/13 reject'",
-	  { DROPPED, DROPPED, DROPPED }, "10.2N.0.2", .calls = 5 },
+	  { DROPPED, DROPPED, DROPPED }, "10.2N.0.2", .calls = 5, .notes = "did not reach" },
 	{ "a host that has another address moves to it, the others stay",
 	  "ip link add swa up type bridge && ip addr add 10.1.0.9/24 dev swa",
 	  { NEAR, NEAR, BEHIND }, "10.1.0.N", .calls = 6, .last = "10.2.0.N" },
@@ -104,6 +108,13 @@ static const struct scene scenes[] = {
 	{ "a rank that is interrupted ends all", TWO_NETWORKS,
 	  { TWO_CABLES, TWO_CABLES, TWO_CABLES }, .calls = 3,
 	  .says = "rank 1 was interrupted", .err = -ECANCELED, .interrupted = true },
+	{ "ports that are in use", TWO_NETWORKS,
+	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), TWO_CABLES },
+	  "10.2.0.N", .calls = 5, .ports = "21000-21001" },
+	{ "a host without a port", TWO_NETWORKS,
+	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a") },
+	  "10.1.0.N", .calls = 3, .ports = "21000-21000",
+	  .notes = "no address was tried, since rank 1 found no port" },
 	{ "nothing is tried if a rank is to use RDMA", TWO_NETWORKS,
 	  { TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a"), TWO_CABLES PLUG("a") },
 	  "10.1.0.N", .calls = 2, .transport = "rdma" },
@@ -129,6 +140,7 @@ static const struct scene scenes[] = {
  * @calls: number of calls of the callback, by rank
  * @detail: text of the failure, by rank
  * @peers: addresses of the ranks, by rank
+ * @places: what the rank knows of addresses, by rank
  */
 static struct meeting {
 	pthread_barrier_t barrier;
@@ -137,6 +149,7 @@ static struct meeting {
 	int calls[RANKS];
 	char detail[RANKS][COLL_DETAIL_SIZE];
 	struct sockaddr_storage peers[RANKS][RANKS];
+	char places[RANKS][COLL_PLACES_SIZE];
 } *meeting;
 
 static int allgather(void *context, const void *mine, size_t size, void *all)
@@ -151,6 +164,22 @@ static int allgather(void *context, const void *mine, size_t size, void *all)
 		memcpy((char *)all + i * size, meeting->blobs[i], size);
 	pthread_barrier_wait(&meeting->barrier);
 	return 0;
+}
+
+/* Number of calls of listen() for which another socket has begun to listen since bind(). */
+static int busy;
+
+/* The linker's --wrap. */
+int __real_listen(int fd, int backlog);
+int __wrap_listen(int fd, int backlog);
+
+int __wrap_listen(int fd, int backlog)
+{
+	if (!busy)
+		return __real_listen(fd, backlog);
+	busy--;
+	errno = EADDRINUSE;
+	return -1;
 }
 
 static int interrupt(void *context)
@@ -170,14 +199,19 @@ static void be_rank(const struct scene *scene, int rank)
 		.detail_size = sizeof(meeting->detail[rank]),
 		.exchange = allgather,
 		.exchange_context = &rank,
+		.ports = rank == 1 ? scene->ports : NULL,
 		.transport = rank == 1 ? scene->transport : NULL,
 		.interrupt = scene->interrupted && rank == 1 ? interrupt : NULL,
 	};
 	struct coll_comm *comm;
 
+	if (config.ports)
+		busy = 2;
 	meeting->err[rank] = coll_init(&comm, &config);
-	if (!meeting->err[rank])
+	if (!meeting->err[rank]) {
 		memcpy(meeting->peers[rank], comm->peers, sizeof(meeting->peers[rank]));
+		strcpy(meeting->places[rank], comm->settings.places);
+	}
 	/* Listeners stay open until every rank has connected. */
 	pthread_barrier_wait(&meeting->barrier);
 	coll_comm_free(comm);
@@ -240,7 +274,10 @@ static bool is_group(const struct scene *scene)
 	char wanted[COLL_ADDRESS_TEXT], text[COLL_ADDRESS_TEXT];
 	int i, j;
 
-	for (i = 0; i < RANKS; i++)
+	for (i = 0; i < RANKS; i++) {
+		if (scene->notes ? !strstr(meeting->places[i], scene->notes) :
+		    !!strstr(meeting->places[i], "did not reach"))
+			return false;
 		for (j = 0; j < RANKS; j++) {
 			strcpy(wanted, scene->last && j == RANKS - 1 ? scene->last :
 			       scene->address);
@@ -249,6 +286,7 @@ static bool is_group(const struct scene *scene)
 			if (meeting->err[i] || strcmp(text, wanted))
 				return false;
 		}
+	}
 	return true;
 }
 
@@ -284,8 +322,8 @@ static void note(void)
 
 	for (i = 0; i < RANKS; i++) {
 		coll_address_format_host(&meeting->peers[0][i], text);
-		tap_note("rank %d: %d after %d calls, %s: %s", i, meeting->err[i],
-			 meeting->calls[i], text, meeting->detail[i]);
+		tap_note("rank %d: %d after %d calls, %s: %s%s", i, meeting->err[i],
+			 meeting->calls[i], text, meeting->detail[i], meeting->places[i]);
 	}
 }
 
