@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The addresses of this host, for a reader. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "bootstrap/address.h"
 #include "bootstrap/own_address.h"
 #include "collective.h"
+#include "comm/cancellation.h"
 
-int coll_addresses(char *text, size_t size)
+static int list_addresses(char *text, size_t size)
 {
 	char address[COLL_ADDRESS_TEXT];
 	struct own_address *all;
@@ -16,8 +18,6 @@ int coll_addresses(char *text, size_t size)
 	size_t length = 0;
 	int err;
 
-	if (!text || !size)
-		return -EINVAL;
 	err = own_address_list(&all, &n);
 	if (err)
 		return err;
@@ -31,5 +31,17 @@ int coll_addresses(char *text, size_t size)
 				   all[i].interface, all[i].left_out ?: "told");
 	}
 	free(all);
+	return length > INT_MAX ? -EOVERFLOW : (int)length;
+}
+
+int coll_addresses(char *text, size_t size)
+{
+	int state, length;
+
+	if (!text || !size)
+		return -EINVAL;
+	state = coll_cancellation_off();
+	length = list_addresses(text, size);
+	coll_cancellation_restore(state);
 	return length;
 }

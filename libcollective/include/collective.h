@@ -1260,7 +1260,8 @@ int coll_error_detail_r(struct coll_comm *comm, char *detail, size_t size);
  * "10.8.0.1 eth1 no carrier"; the best address comes first.  Link-local addresses of IPv6 have no
  * line.  A local address in the configuration of a rank takes the place of all of them.
  *
- * Errors: EINVAL (@text is NULL or @size 0), ENOMEM, or those of getifaddrs().
+ * Errors: EINVAL (@text is NULL or @size 0), ENOMEM, EOVERFLOW (no int holds the length), or those
+ * of getifaddrs().
  * Return: length of the whole list in bytes, however long @text is.
  */
 int coll_addresses(char *text, size_t size);

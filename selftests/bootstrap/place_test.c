@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -123,6 +124,26 @@ static void play(const struct scene *scene)
 	free(cards);
 }
 
+static void *list_cancelled(void *arg)
+{
+	char list[2048];
+
+	pthread_cancel(pthread_self());
+	*(int *)arg = coll_addresses(list, sizeof(list));
+	return NULL;
+}
+
+/* A thread that is cancelled ends after the call, which leaves nothing open. */
+static void test_cancelled(void)
+{
+	pthread_t thread;
+	int length = 0;
+
+	pthread_create(&thread, NULL, list_cancelled, &length);
+	pthread_join(thread, NULL);
+	tap_ok(length > 0, "to a thread that is cancelled as well");
+}
+
 /* The addresses of the card of a host with service addresses, containers and a controller. */
 static void test_list(void)
 {
@@ -171,6 +192,7 @@ static void test_list(void)
 		    coll_addresses(text, 8) == (int)strlen(list) && !strcmp(text, "10.1.0."),
 		    "also to a program that asks"))
 		tap_note("%s", list);
+	test_cancelled();
 	(void)!system("ip addr flush eth9; "
 		      "ip addr flush svc; ip addr add 10.250.0.1/32 dev svc; "
 		      "ip addr add 169.254.3.1/16 dev svc");
@@ -191,7 +213,7 @@ int main(void)
 		printf("1..0 # SKIP no network namespace\n");
 		return 4;
 	}
-	tap_plan(sizeof(scenes) / sizeof(*scenes) + 4);
+	tap_plan(sizeof(scenes) / sizeof(*scenes) + 5);
 	for (i = 0; i < sizeof(scenes) / sizeof(*scenes); i++)
 		play(&scenes[i]);
 	test_list();
