@@ -118,6 +118,17 @@ static int task_start(struct library_task *task)
 	return -err;
 }
 
+/*
+ * There is no memory for a thread.  The other ranks would wait for this one, so it does without the
+ * deadline.
+ */
+static int task_run_here(struct library_task *task)
+{
+	task->refs++;
+	task_thread(task);
+	return 0;
+}
+
 /* Wait for the end of the task.  Return: true if it came before the deadline. */
 static bool task_wait(struct library_task *task)
 {
@@ -167,6 +178,8 @@ static int run(struct library *library, const struct exchange *exchange, const v
 	task->generation = library->session.generation;
 	memcpy(task->bytes, mine, size);
 	err = task_start(task);
+	if (err == -EAGAIN || err == -ENOMEM)
+		err = task_run_here(task);
 	if (err)
 		coll_fail(detail, err, "cannot start a thread for %s: %s", library->title,
 			  coll_errno_text(-err));

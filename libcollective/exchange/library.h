@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
  * Exchanges through a library of the launcher, whose calls wait without a deadline: they run in a
- * thread, which is abandoned at ours.  Memory that the thread uses is its task's, which lives as
- * long as the thread.
+ * thread, which is abandoned at ours, unless there is no memory for one.  Memory that the thread
+ * uses is its task's, which lives as long as the thread.
  */
 #ifndef COLL_EXCHANGE_LIBRARY_H
 #define COLL_EXCHANGE_LIBRARY_H
