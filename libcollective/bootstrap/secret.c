@@ -170,18 +170,37 @@ static int read_fd_or_file(uint8_t *key, const char *number, uint64_t deadline,
 	return err && path ? read_file(key, path, detail) : err;
 }
 
-/* The secret of a process that has no memory, which needs one to be heard by the other ranks. */
+/* Both are optional: an older kernel has neither. */
+static void protect(uint8_t *key, size_t page)
+{
+	(void)madvise(key, page, MADV_DONTDUMP);
+	(void)madvise(key, page, MADV_WIPEONFORK);
+}
+
+/* Pages are not larger on any common architecture. */
+#define SPARE_PAGE_MAX	(64UL << 10)
+
+/*
+ * The secret of a process that has no memory, which needs one to be heard by the other ranks.
+ * @room has a whole page; unused, it takes no space.
+ */
 static struct {
 	struct coll_secret secret;
-	uint8_t key[COLLECTIVE_SECRET_SIZE];
 	bool is_used;
+	uint8_t room[2 * SPARE_PAGE_MAX];
 } spare;
 
-static struct coll_secret *take_spare(void)
+static struct coll_secret *take_spare(size_t page)
 {
-	if (__atomic_exchange_n(&spare.is_used, true, __ATOMIC_ACQUIRE))
+	const uintptr_t room = (uintptr_t)spare.room;
+
+	if (page > SPARE_PAGE_MAX || __atomic_exchange_n(&spare.is_used, true, __ATOMIC_ACQUIRE))
 		return NULL;
-	spare.secret = (struct coll_secret){ .refs = 1, .key = spare.key };
+	spare.secret = (struct coll_secret){
+		.refs = 1,
+		.key = spare.room + (-room & (page - 1)),
+	};
+	protect(spare.secret.key, page);
 	return &spare.secret;
 }
 
@@ -191,17 +210,15 @@ static struct coll_secret *secret_new(void)
 	const size_t page = sysconf(_SC_PAGESIZE);
 
 	if (!secret)
-		return take_spare();
+		return take_spare(page);
 	secret->refs = 1;
 	secret->key = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			   0);
 	if (secret->key == MAP_FAILED) {
 		free(secret);
-		return take_spare();
+		return take_spare(page);
 	}
-	/* Both are optional: an older kernel has neither. */
-	(void)madvise(secret->key, page, MADV_DONTDUMP);
-	(void)madvise(secret->key, page, MADV_WIPEONFORK);
+	protect(secret->key, page);
 	return secret;
 }
 

@@ -14,6 +14,7 @@
 
 #include "bootstrap/secret.h"
 #include "comm/comm.h"
+#include "memory.h"
 #include "tap.h"
 
 #define DIGITS	"a0a1a2a3a4a5a6a7a8a9aaabacadaeafb0b1b2b3b4b5b6b7b8b9babbbcbdbebf"
@@ -181,6 +182,40 @@ static __attribute__((noinline)) void prove_deep(const struct coll_settings *set
 	explicit_bzero(room, sizeof(room));
 }
 
+/* The key of a process without memory is in a page that is set aside. */
+static void test_spare(void)
+{
+	struct coll_settings settings = { .rank = 0 };
+	struct coll_detail none = { NULL, 0 };
+	uint8_t key[COLLECTIVE_SECRET_SIZE];
+	struct found found;
+	unsigned int i;
+	int status, err;
+	pid_t pid;
+
+	for (i = 0; i < sizeof(key); i++)
+		key[i] = first + i;
+	memory_calls = 0;
+	err = coll_secret_take(&settings, key, &none);
+	memory_calls = -1;
+	explicit_bzero(key, sizeof(key));
+	search(&found);
+	if (!tap_ok(!err && found.pages == 1 && !found.stray,
+		    "without memory it is in one place, and in no core dump"))
+		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		search(&found);
+		_exit(found.pages);
+	}
+	waitpid(pid, &status, 0);
+	tap_ok(!status, "nor in a child");
+	coll_secret_put(settings.secret);
+	search(&found);
+	tap_ok(!found.pages, "and nowhere at the end");
+}
+
 static void test_memory(void)
 {
 	char text[COLL_DETAIL_SIZE] = "", number[12];
@@ -210,6 +245,7 @@ static void test_memory(void)
 	coll_finalize(comm);
 	search(&found);
 	tap_ok(!found.pages, "and nowhere at the end");
+	test_spare();
 
 	setenv("COLL_RANK", "3", 1);
 	setenv("COLL_SIZE", "2", 1);
