@@ -20,6 +20,8 @@
 #include "comm/device.h"
 #include "comm/interrupt.h"
 
+_Static_assert(BOOTSTRAP_CARD_SIZE <= EXCHANGE_SIZE_MAX, "a card fits into each exchange");
+
 /**
  * struct gather - bootstrap of one rank over an exchange
  * @settings: settings of the rank

@@ -26,6 +26,7 @@
 #define NSPACE_SIZE	256
 #define KEY_SIZE	512
 #define MISSING_MS	1000	/* to find out which ranks are missing */
+#define GET_S		5	/* for a value, which the server has after the fence */
 
 struct pmix_proc {
 	char nspace[NSPACE_SIZE];
@@ -190,12 +191,17 @@ static int fence(struct kvs *kvs)
 
 static int get(struct kvs *kvs, int rank, const char *key, char *text, size_t size)
 {
+	/* Otherwise the library waits until the rank puts it, which may never be. */
+	const struct pmix_info soon = {
+		.key = "pmix.timeout",
+		.value = { .type = VALUE_INT, .data.integer = GET_S },
+	};
 	struct pmix_proc proc = pmix.self;
 	struct pmix_value *value = NULL;
 	int status, err = 0;
 
 	proc.rank = rank;
-	status = pmix.get(&proc, key, NULL, 0, &value);
+	status = pmix.get(&proc, key, &soon, 1, &value);
 	if (status || !value)
 		return fail(kvs->detail, "PMIx_Get", status);
 	if (value->type != VALUE_STRING || !value->data.string ||
