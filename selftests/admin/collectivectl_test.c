@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The command collectivectl: each object and verb, as a table and as JSON. */
 #include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -505,6 +507,44 @@ TEST(check)
 	EXPECT_TRUE(printed("FAIL device   /nowhere: ") && printed("programs cannot use"));
 	EXPECT_EQ(1, run("COLL_DEVICE=/nowhere collectivectl -j check"));
 	EXPECT_EQ(2, run("collectivectl check this 2>&1"));
+}
+
+/*
+ * A peer comes from another address than that at which it listens, as with address translation.
+ * Rank 0 calls; rank 1 is told an address of it at which nothing listens.
+ */
+TEST(check_translation)
+{
+	struct collective_join join[2] = { 0 };
+	struct sockaddr_storage addr[2], told[2];
+	char name[33];
+	int fd[2], i;
+	__u64 id;
+
+	if (unavailable())
+		SKIP(return, UNAVAILABLE);
+	group_unique(name, sizeof(name), &id);
+	for (i = 0; i < 2; i++) {
+		join[i].id = id;
+		join[i].rank = i;
+		join[i].nranks = 2;
+		join[i].transport = COLLECTIVE_TRANSPORT_TCP;
+		fd[i] = member_open();
+		ASSERT_LE(0, fd[i]);
+		ASSERT_EQ(0, member_join_as(fd[i], &join[i], name, &addr[i]));
+	}
+	memcpy(told, addr, sizeof(told));
+	((struct sockaddr_in *)&told[0])->sin_addr.s_addr = htonl(0x7f000009);
+	fcntl(fd[0], F_SETFL, O_NONBLOCK);
+	ASSERT_EQ(-EINPROGRESS, member_connect(fd[0], addr, 2, 5000));
+	fcntl(fd[0], F_SETFL, 0);
+	ASSERT_EQ(0, member_connect(fd[1], told, 2, 5000));
+	ASSERT_EQ(0, member_connect(fd[0], addr, 2, 5000));
+	EXPECT_EQ(0, run("collectivectl check | grep 'rank 0 of group %s'", name));
+	EXPECT_TRUE(printed("WARN address  ") && printed(" came to rank 1 from 127.0.0.1:") &&
+		    printed(" and listens at 127.0.0.9:"));
+	close(fd[0]);
+	close(fd[1]);
 }
 
 TEST_F(two_ranks, top)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -395,6 +396,49 @@ static void check_addresses(struct report *report)
 		     "%s", error < 0 ? strerror(-error) : "none to tell other hosts");
 }
 
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+}
+
+/* A rank binds its connections to the address at which it listens: another one is not its own. */
+static int check_link(const struct coll_admin_link *link, void *report)
+{
+	unsigned int i;
+
+	for (i = 0; i < link->n; i++) {
+		const struct coll_admin_connection *at = &link->connection[i];
+
+		if (!at->has_tcp || at->outgoing || !link->address.ss_family ||
+		    at->peer.ss_family != link->address.ss_family ||
+		    same_host(&at->peer, &link->address))
+			continue;
+		tell(report, "address", VERDICT_WARN,
+		     "COLL_LOCAL_ADDR of all ranks: a network without address translation",
+		     "rank %u of group %s came to rank %u from %s and listens at %s: address translation",
+		     link->peer, link->group, link->rank, text_address(&at->peer),
+		     text_address(&link->address));
+		break;
+	}
+	return 0;
+}
+
+/* Is there address translation between ranks of this host and others? */
+static void check_links(struct report *report)
+{
+	struct coll_admin *admin;
+
+	if (!coll_admin_open(&admin))
+		(void)coll_admin_links(admin, NULL, COLL_ADMIN_ALL, check_link, report);
+	coll_admin_close(admin);
+}
+
 /* Are all ports of an RDMA device active?  @text: their states. */
 static bool rdma_active(const char *device, char *text, size_t size)
 {
@@ -455,6 +499,8 @@ int ctl_check(int argc, char **argv)
 	check_files(&report);
 	check_ports(&report);
 	check_addresses(&report);
+	if (loaded)
+		check_links(&report);
 	check_rdma(&report);
 	if (ctl.json)
 		table_print(report.table);
