@@ -145,16 +145,9 @@ static struct answer lookup_collect(struct lookup *lookup, uint64_t deadline)
 	struct answer answer;
 
 	pthread_mutex_lock(&lookup->lock);
-	while (!lookup->answer.complete && !coll_interrupt_ask(false) &&
-	       coll_deadline_left(deadline)) {
-		const uint64_t until = coll_interrupt_next(deadline);
-		const struct timespec at = {
-			.tv_sec = until / 1000,
-			.tv_nsec = until % 1000 * 1000000,
-		};
-
-		(void)pthread_cond_timedwait(&lookup->answered, &lookup->lock, &at);
-	}
+	while (!lookup->answer.complete &&
+	       coll_interrupt_wait(&lookup->answered, &lookup->lock, deadline))
+		;
 	answer = lookup->answer;
 	lookup->answer.where = NULL;
 	lookup_leave(lookup);

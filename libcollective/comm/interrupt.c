@@ -72,7 +72,8 @@ int coll_interrupt_explain(int err, int rank, struct coll_detail *detail)
 	return coll_fail(detail, -ECANCELED, "rank %d was interrupted", rank);
 }
 
-uint64_t coll_interrupt_next(uint64_t deadline)
+/* The time until which a thread may sleep before it asks; at most @deadline. */
+static uint64_t next_ask(uint64_t deadline)
 {
 	const uint64_t next = coll_deadline_in(ASK_MS);
 
@@ -86,13 +87,27 @@ int coll_interrupt_poll(struct pollfd *polls, nfds_t n, unsigned int ms)
 
 	do {
 		/* The function takes time, too. */
-		ready = poll(polls, n, coll_deadline_left(coll_interrupt_next(until)));
+		ready = poll(polls, n, coll_deadline_left(next_ask(until)));
 		err = errno;
 		if (coll_interrupt_ask(ready < 0 && err == EINTR))
 			return 0;
 		errno = err;
 	} while (!ready && coll_deadline_now() < until);
 	return ready;
+}
+
+bool coll_interrupt_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline)
+{
+	struct timespec at;
+	uint64_t until;
+
+	if (coll_interrupt_ask(false) || !coll_deadline_left(deadline))
+		return false;
+	until = next_ask(deadline);
+	at.tv_sec = until / 1000;
+	at.tv_nsec = until % 1000 * 1000000;
+	(void)pthread_cond_timedwait(cond, lock, &at);
+	return true;
 }
 
 /*

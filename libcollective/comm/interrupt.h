@@ -60,8 +60,11 @@ bool coll_interrupt_ask(bool signalled);
  */
 int coll_interrupt_explain(int err, int rank, struct coll_detail *detail);
 
-/* Return: the time until which a thread may sleep before it asks; at most @deadline. */
-uint64_t coll_interrupt_next(uint64_t deadline);
+/*
+ * As pthread_cond_timedwait(), but for a while only; the condition has the monotonic clock.
+ * Return: false: it does not wait, since the deadline has passed or the end is wanted.
+ */
+bool coll_interrupt_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t deadline);
 
 /* Take a lock.  Return: false: the deadline passed, or the end is wanted. */
 bool coll_interrupt_lock(pthread_mutex_t *lock, uint64_t deadline);

@@ -9,45 +9,26 @@
 #include "comm/interrupt.h"
 #include "comm/process.h"
 #include "exchange/library.h"
+#include "exchange/reserve.h"
 
 /* Launchers' libraries load others in the thread; musl's default is 128 KiB.  Bytes. */
 #define STACK_SIZE	(8UL << 20)
 
-/*
- * Memory for a rank that has no other, since the others wait for it; unused, it takes no space.  A
- * thread that is abandoned keeps it.
- */
-static union {
-	struct library_task task;
-	uint8_t bytes[sizeof(struct library_task) + EXCHANGE_SIZE_MAX * (COLLECTIVE_RANKS_MAX + 1)];
-} reserve;
-static bool reserve_is_used;
+/* A thread that is abandoned keeps it. */
+static _Alignas(max_align_t) uint8_t room[sizeof(struct library_task) +
+					  EXCHANGE_SIZE_MAX * (COLLECTIVE_RANKS_MAX + 1)];
+static struct reserve reserve = { room, sizeof(room), false };
 
-static struct library_task *task_allocate(size_t size)
+static size_t task_size(const struct exchange *exchange, size_t size)
 {
-	struct library_task *task = calloc(1, sizeof(*task) + size);
-
-	if (task || size > sizeof(reserve) - sizeof(*task) ||
-	    __atomic_exchange_n(&reserve_is_used, true, __ATOMIC_ACQUIRE))
-		return task;
-	return &reserve.task;
-}
-
-static void task_free(struct library_task *task)
-{
-	if (task != &reserve.task) {
-		free(task);
-		return;
-	}
-	memset(task, 0, sizeof(*task));
-	__atomic_store_n(&reserve_is_used, false, __ATOMIC_RELEASE);
+	return sizeof(struct library_task) + size * (exchange->nranks + 1);
 }
 
 static struct library_task *task_new(int (*run)(struct library_task *task),
 				     const struct exchange *exchange, size_t size,
 				     uint64_t deadline)
 {
-	struct library_task *task = task_allocate(size * (exchange->nranks + 1));
+	struct library_task *task = reserve_calloc(&reserve, task_size(exchange, size));
 	pthread_condattr_t monotonic;
 
 	if (!task)
@@ -77,7 +58,7 @@ static void task_put(struct library_task *task)
 	explicit_bzero(task->bytes, task->size * (task->exchange.nranks + 1));
 	pthread_cond_destroy(&task->ended);
 	pthread_mutex_destroy(&task->lock);
-	task_free(task);
+	reserve_free(&reserve, task, task_size(&task->exchange, task->size));
 }
 
 static void *task_thread(void *arg)
@@ -132,15 +113,8 @@ static int task_run_here(struct library_task *task)
 /* Wait for the end of the task.  Return: true if it came before the deadline. */
 static bool task_wait(struct library_task *task)
 {
-	while (!task->done && !coll_interrupt_ask(false) && coll_deadline_left(task->deadline)) {
-		const uint64_t until = coll_interrupt_next(task->deadline);
-		const struct timespec at = {
-			.tv_sec = until / 1000,
-			.tv_nsec = until % 1000 * 1000000,
-		};
-
-		(void)pthread_cond_timedwait(&task->ended, &task->lock, &at);
-	}
+	while (!task->done && coll_interrupt_wait(&task->ended, &task->lock, task->deadline))
+		;
 	return task->done;
 }
 

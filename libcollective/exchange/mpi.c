@@ -16,6 +16,7 @@
 #include "comm/interrupt.h"
 #include "exchange/exchange.h"
 #include "exchange/mpi.h"
+#include "exchange/reserve.h"
 #include "exchange/session.h"
 
 #define POLL_US		100
@@ -181,35 +182,10 @@ struct pending {
 	uint8_t bytes[];
 };
 
-/*
- * Memory for a rank that has no other, since the others wait for it; unused, it takes no space.
- * MPI keeps it after a timeout, and then it is not used again.  The session's lock protects it.
- */
-static union {
-	struct pending pending;
-	uint8_t bytes[sizeof(struct pending) + EXCHANGE_SIZE_MAX * (COLLECTIVE_RANKS_MAX + 1)];
-} reserve;
-static bool reserve_is_used;
-
-static struct pending *pending_new(size_t size)
-{
-	struct pending *pending = calloc(1, sizeof(*pending) + size);
-
-	if (pending || reserve_is_used || size > sizeof(reserve) - sizeof(*pending))
-		return pending;
-	reserve_is_used = true;
-	return &reserve.pending;
-}
-
-static void pending_free(struct pending *pending)
-{
-	if (pending != &reserve.pending) {
-		free(pending);
-		return;
-	}
-	memset(pending, 0, sizeof(*pending));
-	reserve_is_used = false;
-}
+/* MPI keeps it after a timeout, and then it is not used again. */
+static _Alignas(max_align_t) uint8_t room[sizeof(struct pending) +
+					  EXCHANGE_SIZE_MAX * (COLLECTIVE_RANKS_MAX + 1)];
+static struct reserve reserve = { room, sizeof(room), false };
 
 static int wait_for(const struct mpi *mpi, struct pending *pending, uint64_t deadline)
 {
@@ -232,7 +208,8 @@ static int run(const struct mpi *mpi, const struct exchange *exchange, const voi
 	       size_t size, void *all, uint64_t deadline, struct coll_detail *detail)
 {
 	const size_t total = size * exchange->nranks;
-	struct pending *pending = pending_new(total + size);
+	const size_t room_size = sizeof(struct pending) + total + size;
+	struct pending *pending = reserve_calloc(&reserve, room_size);
 	int err;
 
 	if (!pending)
@@ -248,7 +225,7 @@ static int run(const struct mpi *mpi, const struct exchange *exchange, const voi
 	if (!err)
 		memcpy(all, pending->bytes, total);
 	explicit_bzero(pending->bytes, total + size);
-	pending_free(pending);
+	reserve_free(&reserve, pending, room_size);
 	return err ? coll_fail(detail, err, "rank %d: MPI_Iallgather failed", exchange->rank) : 0;
 }
 
