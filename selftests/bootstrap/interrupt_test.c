@@ -54,26 +54,27 @@ static void test_resolver(void)
 		session_note(&session);
 }
 
-/* Ranks 0 and 1 have met, and wait for rank 2. */
+/* Ranks 0 and 1 meet, and wait for rank 2; one of them is interrupted. */
+static void run_two(struct session *session, int interrupted)
+{
+	memset(session->members, 0, sizeof(session->members));
+	session->members[interrupted].interrupt_ms = MEET_MS + 1;
+	session_prepare(session);
+	session_start_rank(session, 0);
+	session_start_rank(session, 1);
+	session_wait(session);
+}
+
 static void test_others_hear(void)
 {
 	struct session session = { .nranks = 3, .secured = true, .rendezvous = "127.0.0.1" };
 
-	session.members[0].interrupt_ms = MEET_MS + 1;
-	session_prepare(&session);
-	session_start_rank(&session, 0);
-	session_start_rank(&session, 1);
-	session_wait(&session);
+	run_two(&session, 0);
 	if (!tap_ok(is_interrupted(&session, 0, "") && session.outcomes[1].err == -ECANCELED &&
 		    strstr(session.outcomes[1].detail, "rank 0 was interrupted"),
 		    "a rank hears that rank 0 was interrupted"))
 		session_note(&session);
-	session.members[0].interrupt_ms = 0;
-	session.members[1].interrupt_ms = MEET_MS + 1;
-	session_prepare(&session);
-	session_start_rank(&session, 0);
-	session_start_rank(&session, 1);
-	session_wait(&session);
+	run_two(&session, 1);
 	if (!tap_ok(is_interrupted(&session, 1, "") && session.outcomes[0].err == -ECONNRESET &&
 		    strstr(session.outcomes[0].detail, "rank 1 (127.0.0.1"),
 		    "rank 0 names the rank that was"))

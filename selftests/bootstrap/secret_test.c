@@ -182,6 +182,32 @@ static __attribute__((noinline)) void prove_deep(const struct coll_settings *set
 	explicit_bzero(room, sizeof(room));
 }
 
+/* @err: of what made it */
+static void in_one_place(int err, const char *name)
+{
+	struct found found;
+
+	search(&found);
+	if (!tap_ok(!err && found.pages == 1 && !found.stray, "%s", name))
+		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
+}
+
+static void not_in_a_child(const char *name)
+{
+	struct found found;
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (!pid) {
+		search(&found);
+		_exit(found.pages);
+	}
+	waitpid(pid, &status, 0);
+	tap_ok(!status, "%s", name);
+}
+
 /* The key of a process without memory is in a page that is set aside. */
 static void test_spare(void)
 {
@@ -190,8 +216,7 @@ static void test_spare(void)
 	uint8_t key[COLLECTIVE_SECRET_SIZE];
 	struct found found;
 	unsigned int i;
-	int status, err;
-	pid_t pid;
+	int err;
 
 	for (i = 0; i < sizeof(key); i++)
 		key[i] = first + i;
@@ -199,18 +224,8 @@ static void test_spare(void)
 	err = coll_secret_take(&settings, key, &none);
 	memory_calls = -1;
 	explicit_bzero(key, sizeof(key));
-	search(&found);
-	if (!tap_ok(!err && found.pages == 1 && !found.stray,
-		    "without memory it is in one place, and in no core dump"))
-		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		search(&found);
-		_exit(found.pages);
-	}
-	waitpid(pid, &status, 0);
-	tap_ok(!status, "nor in a child");
+	in_one_place(err, "without memory it is in one place, and in no core dump");
+	not_in_a_child("nor in a child");
 	coll_secret_put(settings.secret);
 	search(&found);
 	tap_ok(!found.pages, "and nowhere at the end");
@@ -221,27 +236,14 @@ static void test_memory(void)
 	char text[COLL_DETAIL_SIZE] = "", number[12];
 	struct coll_comm *comm;
 	struct found found;
-	int status;
-	pid_t pid;
 
 	snprintf(number, sizeof(number), "%d", file(DIGITS, 64));
 	setenv("COLL_SECRET_FD", number, 1);
 	tap_ok(!start(&comm, text), "a group of one with a secret");
-	search(&found);
-	if (!tap_ok(found.pages == 1 && !found.stray, "it is in one place, and in no core dump"))
-		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
+	in_one_place(0, "it is in one place, and in no core dump");
 	prove_deep(&comm->settings);
-	search(&found);
-	if (!tap_ok(found.pages == 1 && !found.stray, "nor does a proof leave a copy"))
-		tap_note("%u places, %u dumped: %s", found.pages, found.stray, found.flags);
-	fflush(NULL);
-	pid = fork();
-	if (!pid) {
-		search(&found);
-		_exit(found.pages);
-	}
-	waitpid(pid, &status, 0);
-	tap_ok(!status, "it is not in a child");
+	in_one_place(0, "nor does a proof leave a copy");
+	not_in_a_child("it is not in a child");
 	coll_finalize(comm);
 	search(&found);
 	tap_ok(!found.pages, "and nowhere at the end");
