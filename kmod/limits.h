@@ -28,9 +28,9 @@
 #define COLL_BUFFERS_MAX	4096
 
 /*
- * Calls that a member expects at a time, at least and at most: see coll_net_calls().  So many may
- * wait in the queue of a listener by RDMA.  So many incoming connections of each listener may be
- * half open and not answered, and as many answered without a proof of the secret.
+ * Calls that a member expects at a time, at least and at most: see coll_net_callers_max().  So many
+ * may wait in the queue of a listener by RDMA.  So many incoming connections of each listener may
+ * be half open and not answered, and as many answered without a proof of the secret.
  */
 #define COLL_CALLS_LEAST	64U
 #define COLL_CALLS_MOST		512U

@@ -48,7 +48,7 @@ static int ioc_lock(struct coll_member *member)
 
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->fail.state == COLLECTIVE_STATE_NEW || member->fail.stopped)
+	if (member->state.value == COLLECTIVE_STATE_NEW || member->state.stopped)
 		err = -ENOTCONN;
 	else if (!ioc_mine(member))
 		err = -EPERM;
@@ -365,7 +365,7 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 		return -EINVAL;
 	if (mutex_lock_interruptible(&member->mutex))
 		return -ERESTARTSYS;
-	if (member->fail.state != COLLECTIVE_STATE_NEW && !ioc_mine(member))
+	if (member->state.value != COLLECTIVE_STATE_NEW && !ioc_mine(member))
 		err = -EPERM;
 	else
 		err = coll_member_leave(member);
@@ -422,7 +422,8 @@ static const struct ioc iocs[] = {
 	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, IOC_NEVER),
 };
 
-static int ioc_answer(const struct ioc *ioc, void __user *ptr, const union ioc_arg *arg, u32 size)
+static int ioc_copy_back(const struct ioc *ioc, void __user *ptr, const union ioc_arg *arg,
+			 u32 size)
 {
 	return copy_to_user(ptr + ioc->answer, (const void *)arg + ioc->answer,
 			    min(size, ioc->size) - ioc->answer) ? -EFAULT : 0;
@@ -437,12 +438,12 @@ static int ioc_run(const struct ioc *ioc, struct file *file, void __user *ptr, u
 		return err;
 	arg->size = size;
 	/* A call that cannot be answered is not made. */
-	if (ioc->back && ioc_answer(ioc, ptr, arg, size))
+	if (ioc->back && ioc_copy_back(ioc, ptr, arg, size))
 		return -EFAULT;
 
 	err = ioc->call(file, arg);
 	if ((ioc->back == IOC_ALWAYS || (ioc->back == IOC_SUCCESS && !err)) &&
-	    ioc_answer(ioc, ptr, arg, size))
+	    ioc_copy_back(ioc, ptr, arg, size))
 		return -EFAULT;
 	return err;
 }
@@ -479,8 +480,8 @@ static __poll_t cdev_poll(struct file *file, poll_table *table)
 	struct coll_member *member = file->private_data;
 	__poll_t events = 0;
 
-	poll_wait(file, &member->fail.state_wait, table);
-	switch (READ_ONCE(member->fail.state)) {
+	poll_wait(file, &member->state.wait, table);
+	switch (READ_ONCE(member->state.value)) {
 	case COLLECTIVE_STATE_UP:
 		events = EPOLLOUT | EPOLLWRNORM;
 		break;

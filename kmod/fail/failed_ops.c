@@ -79,24 +79,25 @@ static struct rhashtable failed_table;
 /* Besides the operations of this rank, those that the others have in flight. */
 static u32 failed_max(const struct coll_failed_ops *ops)
 {
-	return COLL_FAILED_MAX + COLL_INFLIGHT * ops->fail->id->nranks;
+	return COLL_FAILED_MAX + COLL_INFLIGHT * ops->state->id->nranks;
 }
 
 /**
  * coll_failed_ops_new() - nothing has failed yet
- * @fail: of the member
+ * @state: of the member
  * @charges: the entries are charged to
  *
  * Context: may sleep.
  * Return: for coll_failed_ops_free(); or NULL without memory.
  */
-struct coll_failed_ops *coll_failed_ops_new(struct coll_fail *fail, struct coll_charges *charges)
+struct coll_failed_ops *coll_failed_ops_new(struct coll_member_state *state,
+					    struct coll_charges *charges)
 {
 	struct coll_failed_ops *ops = kvzalloc(sizeof(*ops), GFP_KERNEL_ACCOUNT);
 
 	if (!ops)
 		return NULL;
-	ops->fail = fail;
+	ops->state = state;
 	ops->charges = charges;
 	return ops;
 }
@@ -200,7 +201,7 @@ static struct coll_failed_counted *counted_latest(struct coll_failed_ops *ops, u
 {
 	const struct coll_failed_slots *slots = counted_slots(ops, slot);
 
-	lockdep_assert_held(&ops->fail->lock);
+	lockdep_assert_held(&ops->state->lock);
 	return slots ? rcu_dereference_protected(slots->latest[slot % COLL_FAILED_SLOTS], true) :
 		       NULL;
 }
@@ -242,7 +243,7 @@ const struct coll_failure *coll_failed_ops_find(struct coll_failed_ops *ops, u64
 	const struct coll_failed_counted *latest;
 	const struct coll_failed_op *op;
 
-	lockdep_assert_held(&ops->fail->lock);
+	lockdep_assert_held(&ops->state->lock);
 	if (coll_instance_is_counted(instance)) {
 		latest = counted_latest(ops, counted_slot(instance));
 		return latest && latest->instance == instance ? &latest->failure : NULL;
@@ -295,7 +296,7 @@ static int add_counted(struct coll_failed_ops *ops, u64 instance,
 	/* This rank is one of those that were absent, so it need not ask which ones were. */
 	if (instance >= next_instance && failure->reason.kind == COLLECTIVE_REASON_DEADLINE &&
 	    failure->reason.rank_b == COLLECTIVE_RANK_NONE)
-		kept->failure.reason.rank_b = ops->fail->id->rank;
+		kept->failure.reason.rank_b = ops->state->id->rank;
 	counted_replace(ops, slot, kept);
 	if (instance >= next_instance)
 		ops->ahead[ops->nahead++ & (COLL_FAILED_AHEAD - 1)] = slot;
@@ -351,7 +352,7 @@ uncharge:
 int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
 			const struct coll_failure *failure, u64 next_instance)
 {
-	lockdep_assert_held(&ops->fail->lock);
+	lockdep_assert_held(&ops->state->lock);
 	if (!coll_instance_is_counted(instance))
 		return add_keyed(ops, instance, failure);
 	return add_counted(ops, instance, failure, next_instance);
@@ -373,7 +374,7 @@ bool coll_failed_ops_next(struct coll_failed_ops *ops,
 	bool found = true;
 	u32 slot;
 
-	spin_lock(&ops->fail->lock);
+	spin_lock(&ops->state->lock);
 	next = cursor->op ? cursor->op->next : ops->first;
 	if (cursor->ahead + COLL_FAILED_AHEAD < ops->nahead)
 		cursor->ahead = ops->nahead - COLL_FAILED_AHEAD;
@@ -387,7 +388,7 @@ bool coll_failed_ops_next(struct coll_failed_ops *ops,
 	} else {
 		found = false;
 	}
-	spin_unlock(&ops->fail->lock);
+	spin_unlock(&ops->state->lock);
 	return found;
 }
 

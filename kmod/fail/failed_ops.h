@@ -2,7 +2,7 @@
 #ifndef COLL_FAILED_OPS_H
 #define COLL_FAILED_OPS_H
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 
 struct coll_charges;
@@ -18,7 +18,7 @@ struct coll_failed_slots;
 
 /**
  * struct coll_failed_ops - operations of a member that have failed, here or elsewhere
- * @fail: of the member; its lock is [l] [c]
+ * @state: of the member; its lock is [l] [c]
  * @charges: the memory of failed operations is charged to [c]
  * @counted: by the low bits of an instance without a key: the latest such instance that has
  *	failed, COLL_FAILED_SLOTS of them in each entry; NULL: none of these.  Written under [l],
@@ -34,7 +34,7 @@ struct coll_failed_slots;
  * @nahead: such instances so far [l]
  */
 struct coll_failed_ops {
-	struct coll_fail *fail;
+	struct coll_member_state *state;
 	struct coll_charges *charges;
 	struct coll_failed_slots __rcu *counted[COLL_AHEAD_MAX / COLL_FAILED_SLOTS];
 	u32 nfailed;
@@ -54,7 +54,8 @@ struct coll_failed_ops_cursor {
 	u64 ahead;
 };
 
-struct coll_failed_ops *coll_failed_ops_new(struct coll_fail *fail, struct coll_charges *charges);
+struct coll_failed_ops *coll_failed_ops_new(struct coll_member_state *state,
+					    struct coll_charges *charges);
 void coll_failed_ops_free(struct coll_failed_ops *ops);
 bool coll_failed_ops_has(struct coll_failed_ops *ops, u64 instance);
 const struct coll_failure *coll_failed_ops_find(struct coll_failed_ops *ops, u64 instance);

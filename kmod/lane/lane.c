@@ -16,12 +16,12 @@
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "lane/lane.h"
 #include "lane/lane_fail.h"
 #include "lane/progress.h"
-#include "lane/room.h"
-#include "lane/times.h"
+#include "lane/growth.h"
+#include "lane/time_table.h"
 #include "limits.h"
 #include "mem/account.h"
 #include "net/conn.h"
@@ -83,7 +83,7 @@ static void lane_complete(void *ctx, struct coll_task *task)
 	part->error = task->error;
 	if (!part->error) {
 		smp_rmb();	/* the consumed data before @aborted */
-		part->error = READ_ONCE(lane->fail->aborted);
+		part->error = READ_ONCE(lane->state->aborted);
 	}
 	list_add_tail(&part->node, &lane->done_parts);
 }
@@ -103,7 +103,7 @@ static bool lane_revoke(void *ctx, struct coll_stream *stream, struct coll_task 
 	struct coll_lane *lane = ctx;
 	struct coll_conn *conn = lane->net->links[stream->peer]->data[lane->engine.lane];
 
-	return !conn->ep.transport || !conn->ep.transport->revoke(&conn->ep, task);
+	return !conn->ep.transport || conn->ep.transport->revoke(&conn->ep, task);
 }
 
 static_assert(COLL_FUSE_MAX <= COLL_LOCAL_READERS_MAX);
@@ -177,7 +177,7 @@ static bool lane_failed(void *ctx, u64 instance)
 {
 	const struct coll_lane *lane = ctx;
 
-	return coll_failed_ops_has(lane->fail->failed_ops, instance);
+	return coll_failed_ops_has(lane->state->failed_ops, instance);
 }
 
 static const struct coll_engine_ops lane_ops = {
@@ -285,8 +285,8 @@ static bool lane_begin_submitted(struct coll_lane *lane)
 static bool lane_reason_pending(const struct coll_lane *lane)
 {
 	/* @aborted before @settled_at: pairs with reason_record(). */
-	return smp_load_acquire(&lane->fail->aborted) &&
-	       !coll_fail_reason_final(lane->fail, ktime_get_ns());
+	return smp_load_acquire(&lane->state->aborted) &&
+	       !coll_state_is_final(lane->state, ktime_get_ns());
 }
 
 /* A part that failed waits for the final reason, which replaces the errno it ended with. */
@@ -298,7 +298,7 @@ static void lane_finish(struct coll_lane *lane)
 		if (part->error && lane_reason_pending(lane))
 			continue;
 		if (part->error && !part->task.error)
-			part->error = READ_ONCE(lane->fail->aborted) ?: part->error;
+			part->error = READ_ONCE(lane->state->aborted) ?: part->error;
 		list_del(&part->node);
 		lane->ops->part_done(part);
 	}
@@ -339,7 +339,7 @@ static void lane_run_begin(struct coll_lane *lane)
 static void lane_run_end(struct coll_lane *lane)
 {
 	WRITE_ONCE(lane->quiescent, list_empty(&lane->engine.active) && !lane->had_abort &&
-		   !READ_ONCE(lane->fail->aborted));
+		   !READ_ONCE(lane->state->aborted));
 	WRITE_ONCE(lane->running, false);
 	/* @running before the events are read again: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
@@ -443,7 +443,7 @@ static bool lane_iterate(struct coll_lane *lane)
 	if (recheck)
 		coll_lane_abort_ops(lane);
 	/* @aborted before the time and the reason: pairs with reason_record(). */
-	if (smp_load_acquire(&lane->fail->aborted))
+	if (smp_load_acquire(&lane->state->aborted))
 		coll_lane_fail(lane);
 	coll_progress_update_leases(lane);
 	if (first)

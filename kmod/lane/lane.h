@@ -12,7 +12,7 @@
 #include "exec/runner.h"
 #include "fail/failed_ops.h"
 #include "lane/part.h"
-#include "lane/waiting.h"
+#include "lane/wait_time.h"
 #include "transport/hub.h"
 
 struct coll_conn;
@@ -40,7 +40,7 @@ struct coll_lane_ops {
  * @cpu_user: it among the lanes of its CPU
  * @home: on which CPUs it runs
  * @id: of the member [c]
- * @fail: of the member [c]
+ * @state: of the member [c]
  * @net: of the member [c]
  * @process: counts of the process that joined [c]
  * @owner: the process that joined, for its CPUs [c]
@@ -80,7 +80,7 @@ struct coll_lane {
 	struct coll_cpu_user cpu_user;
 	struct coll_cpu_home home;
 	const struct coll_ident *id;
-	struct coll_fail *fail;
+	struct coll_member_state *state;
 	struct coll_net *net;
 	struct coll_cpu_process *process;
 	const struct coll_cpu_owner *owner;

@@ -5,7 +5,7 @@
  */
 #include <linux/ktime.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "lane/lane.h"
 #include "lane/lane_fail.h"
 #include "lane/progress.h"
@@ -38,7 +38,7 @@ void coll_lane_abort_ops(struct coll_lane *lane)
 		if (error && !task->error)
 			coll_engine_abort(&lane->engine, task->args.instance, error);
 	}
-	while (coll_failed_ops_next(lane->fail->failed_ops, &lane->failed, &instance)) {
+	while (coll_failed_ops_next(lane->state->failed_ops, &lane->failed, &instance)) {
 		coll_engine_drop_unexpected(&lane->engine, instance);
 		if (!--left) {
 			coll_lane_check_aborts(lane);
@@ -57,7 +57,7 @@ void coll_lane_abort_ops(struct coll_lane *lane)
 void coll_lane_fail(struct coll_lane *lane)
 {
 	u64 now = ktime_get_ns();
-	bool fenced = coll_fail_leases_expired(lane->fail, now);
+	bool fenced = coll_state_leases_expired(lane->state, now);
 	struct coll_conn *conn;
 
 	list_for_each_entry(conn, &lane->conns, node) {
@@ -65,9 +65,9 @@ void coll_lane_fail(struct coll_lane *lane)
 			conn->ep.transport->close(&conn->ep, true);
 		WRITE_ONCE(conn->down, true);
 	}
-	if (!coll_fail_reason_final(lane->fail, now))
+	if (!coll_state_is_final(lane->state, now))
 		return;
-	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(lane->fail->aborted));
+	coll_engine_abort(&lane->engine, COLL_INSTANCE_GROUP, READ_ONCE(lane->state->aborted));
 	list_for_each_entry(conn, &lane->conns, node)
 		if (conn->stream && (fenced || conn->stream->by_reference ||
 				     READ_ONCE(conn->link->peer_fenced)))
@@ -118,7 +118,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 	bool any = false;
 	u32 peer;
 
-	if (list_empty(&lane->engine.active) || READ_ONCE(lane->fail->aborted))
+	if (list_empty(&lane->engine.active) || READ_ONCE(lane->state->aborted))
 		return;
 	list_for_each_entry(conn, &lane->conns, node)
 		any |= conn_departed(conn);
@@ -127,7 +127,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
 	/* Before pages are released below: no operation may complete with success after that. */
 	if (peer != COLL_NO_RANK)
-		coll_fail_report_kind(lane->fail, COLLECTIVE_REASON_LEFT, peer, lane->id->rank);
+		coll_state_fail_kind(lane->state, COLLECTIVE_REASON_LEFT, peer, lane->id->rank);
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (!conn_departed(conn))
 			continue;
@@ -174,5 +174,5 @@ void coll_lane_check_refused(struct coll_lane *lane)
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, true, lane_unreachable);
 	if (peer != COLL_NO_RANK && !lane_has_failing_start(lane))
-		coll_fail_report(lane->fail, &coll_link_get(lane->net, peer)->why);
+		coll_state_fail(lane->state, &coll_link_get(lane->net, peer)->why);
 }

@@ -5,10 +5,10 @@
 #include <linux/ktime.h>
 #include <linux/sched.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "lane/lane.h"
 #include "lane/progress.h"
-#include "lane/room.h"
+#include "lane/growth.h"
 #include "net/conn.h"
 #include "net/link.h"
 
@@ -139,15 +139,15 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 
 	WRITE_ONCE(conn->down, true);
 	/* A heartbeat reports it, also if the member rests. */
-	spin_lock(&net->fail->lock);
+	spin_lock(&net->state->lock);
 	coll_net_resume(net);
-	spin_unlock(&net->fail->lock);
+	spin_unlock(&net->state->lock);
 	if (err == -EPROTO)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, conn->peer,
-				      net->id->rank);
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_PROTOCOL, conn->peer,
+				     net->id->rank);
 	else if (err == -ENOMEM || err == -EDQUOT)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, net->id->rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_RESOURCES, net->id->rank,
+				     COLLECTIVE_RANK_NONE);
 }
 
 /* Nothing can be sent any more.  Data that has come still counts, and is received first. */
@@ -159,7 +159,7 @@ static void progress_tx_failed(struct coll_lane *lane, struct coll_conn *conn)
 }
 
 /*
- * Bytes to receive in a round, with room for headers.  Twice as many if there is one connection
+ * Bytes to receive in a round, with space for headers.  Twice as many if there is one connection
  * only.  Four times, a whole frame, if in addition no other process has lanes on this CPU and the
  * frame is not reduced: a reduced part can be forwarded meanwhile.
  */
@@ -352,7 +352,7 @@ static u64 progress_round(struct coll_lane *lane)
 		cond_resched();
 	}
 	moved += coll_engine_deliver_some(&lane->engine, COLL_RECEIVE_BUDGET);
-	if (!moved && coll_engine_copy(&lane->engine, COLL_RECEIVE_BUDGET))
+	if (!moved && coll_engine_move(&lane->engine, COLL_RECEIVE_BUDGET))
 		moved = COLL_RECEIVE_BUDGET;
 	return moved ?: lane->kicked;
 }

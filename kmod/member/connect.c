@@ -128,7 +128,7 @@ static u32 connect_missing(struct coll_member *member)
 
 static bool connect_done(const struct coll_member *member)
 {
-	return READ_ONCE(member->fail.state) != COLLECTIVE_STATE_CONNECTING;
+	return READ_ONCE(member->state.value) != COLLECTIVE_STATE_CONNECTING;
 }
 
 static unsigned long connect_deadline(u32 timeout_ms)
@@ -140,8 +140,8 @@ static unsigned long connect_deadline(u32 timeout_ms)
 
 static void connect_fail(struct coll_member *member)
 {
-	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEADLINE, member->id.rank,
-			      connect_missing(member));
+	coll_state_fail_kind(&member->state, COLLECTIVE_REASON_DEADLINE, member->id.rank,
+			     connect_missing(member));
 }
 
 /**
@@ -152,7 +152,7 @@ static void connect_fail(struct coll_member *member)
  */
 void coll_connect_expire(struct coll_member *member)
 {
-	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
+	if (READ_ONCE(member->state.value) == COLLECTIVE_STATE_CONNECTING &&
 	    member->connect_deadline &&
 	    time_after(jiffies, member->connect_deadline + COLL_CONNECT_LATE))
 		connect_fail(member);
@@ -164,13 +164,13 @@ static int connect_result(struct coll_member *member)
 	int err;
 
 	/* The state may be ABORTED while reason_record() still holds the lock. */
-	spin_lock(&member->fail.lock);
-	err = member->fail.aborted;
+	spin_lock(&member->state.lock);
+	err = member->state.aborted;
 	if (!err && member->connect_done)
 		err = -EISCONN;
 	if (!err)
 		WRITE_ONCE(member->connect_done, true);
-	spin_unlock(&member->fail.lock);
+	spin_unlock(&member->state.lock);
 	return err;
 }
 
@@ -193,7 +193,7 @@ int coll_connect_wait(struct coll_member *member, bool nonblock)
 		return -EINPROGRESS;
 	if (member->connect_deadline)
 		left = max_t(long, member->connect_deadline - jiffies, 0);
-	left = wait_event_interruptible_timeout(member->fail.state_wait, connect_done(member),
+	left = wait_event_interruptible_timeout(member->state.wait, connect_done(member),
 						left);
 	if (left < 0)
 		return left;
@@ -224,27 +224,27 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 	for (rank = 0; rank < member->id.nranks; rank++)
 		if (!coll_addr_len(&peers[rank]))
 			return -EINVAL;
-	if (member->fail.state == COLLECTIVE_STATE_JOINED) {
+	if (member->state.value == COLLECTIVE_STATE_JOINED) {
 		err = connect_learn(member, peers);
 		if (err)
 			return err;
 		member->net.try_ns = connect_try_ns(timeout_ms);
 		if (timeout_ms != U32_MAX)
 			member->connect_deadline = connect_deadline(timeout_ms);
-		spin_lock(&member->fail.lock);
-		if (member->fail.state == COLLECTIVE_STATE_JOINED)
-			coll_fail_set_state(&member->fail, COLLECTIVE_STATE_CONNECTING);
-		spin_unlock(&member->fail.lock);
+		spin_lock(&member->state.lock);
+		if (member->state.value == COLLECTIVE_STATE_JOINED)
+			coll_state_set(&member->state, COLLECTIVE_STATE_CONNECTING);
+		spin_unlock(&member->state.lock);
 		coll_control_queue_tick(&member->control);
 		if (member->id.reads)
 			coll_control_post(&member->control, COLL_MEMBER_ALL_LOCAL);
 	}
-	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING) {
+	if (READ_ONCE(member->state.value) == COLLECTIVE_STATE_CONNECTING) {
 		err = connect_links(member);
 		if (err) {
 			if (!connect_may_retry(err))
-				coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_RESET,
-						      member->id.rank,
+				coll_state_fail_kind(&member->state, COLLECTIVE_REASON_RESET,
+						     member->id.rank,
 						      connect_missing(member));
 			return err;
 		}

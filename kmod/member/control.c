@@ -8,7 +8,7 @@
 
 #include "compat/timer.h"
 #include "lane/lane.h"
-#include "member/answer.h"
+#include "member/query_member.h"
 #include "member/control.h"
 #include "member/member.h"
 #include "net/conn.h"
@@ -53,12 +53,12 @@ static void net_peer_left(struct coll_net *net)
 	coll_match_peer_left(&net_member(net)->requests);
 }
 
-static void net_submitted(struct coll_net *net, u32 peer, u64 count)
+static void net_count_received(struct coll_net *net, u32 peer, u64 count)
 {
 	coll_match_receive_submitted(&net_member(net)->requests, peer, count);
 }
 
-static u64 net_to_submit(struct coll_net *net, u32 peer)
+static u64 net_own_count(struct coll_net *net, u32 peer)
 {
 	return coll_match_submitted_for(&net_member(net)->requests, peer);
 }
@@ -101,8 +101,8 @@ const struct coll_net_ops coll_control_net_ops = {
 	.announce	= net_announce,
 	.abort		= net_abort,
 	.peer_left	= net_peer_left,
-	.submitted	= net_submitted,
-	.to_submit	= net_to_submit,
+	.count_received	= net_count_received,
+	.own_count	= net_own_count,
 	.kick_lane	= net_kick_lane,
 	.kick_lanes	= net_kick_lanes,
 	.answer		= net_answer,
@@ -116,8 +116,8 @@ const struct coll_net_ops coll_control_net_ops = {
 /* Do connections need ticks, in any state?  A member that connects probes what is open. */
 static bool control_has_conns(const struct coll_member *member)
 {
-	return coll_net_has_calls(&member->net) ||
-	       (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
+	return coll_net_is_connecting(&member->net) ||
+	       (READ_ONCE(member->state.value) == COLLECTIVE_STATE_CONNECTING &&
 		coll_net_has_pings(&member->net));
 }
 
@@ -131,9 +131,9 @@ static void control_resume_for_conns(struct coll_member *member)
 	smp_mb();
 	if (!READ_ONCE(net->resting))
 		return;
-	spin_lock(&member->fail.lock);
+	spin_lock(&member->state.lock);
 	coll_net_resume(net);
-	spin_unlock(&member->fail.lock);
+	spin_unlock(&member->state.lock);
 }
 
 static bool control_iterate(struct coll_member *member)
@@ -206,14 +206,14 @@ static bool control_idle(const struct coll_member *member)
 {
 	if (control_has_conns(member))
 		return false;
-	switch (READ_ONCE(member->fail.state)) {
+	switch (READ_ONCE(member->state.value)) {
 	case COLLECTIVE_STATE_CONNECTING:
 		return true;
 	case COLLECTIVE_STATE_UP:
 		return !READ_ONCE(member->requests.inflight) && !control_has_deferred(member);
 	case COLLECTIVE_STATE_ABORTED:
 		return !READ_ONCE(member->requests.inflight) &&
-		       coll_fail_reason_final(&member->fail, ktime_get_ns());
+		       coll_state_is_final(&member->state, ktime_get_ns());
 	}
 	return false;
 }
@@ -221,7 +221,7 @@ static bool control_idle(const struct coll_member *member)
 /* Links by TCP are probed for a while after the last operation. */
 static u32 control_idle_beats(const struct coll_member *member)
 {
-	return READ_ONCE(member->fail.state) == COLLECTIVE_STATE_UP &&
+	return READ_ONCE(member->state.value) == COLLECTIVE_STATE_UP &&
 	       coll_net_has_leases(&member->net) ? COLL_REST_MS / member->id.heartbeat_ms : 0;
 }
 
@@ -248,14 +248,14 @@ static bool control_rests(struct coll_member *member)
 	}
 	if (member->control.idle_beats++ <= control_idle_beats(member))
 		return false;
-	spin_lock(&member->fail.lock);
+	spin_lock(&member->state.lock);
 	WRITE_ONCE(member->net.resting, true);
 	/* Pairs with coll_lane_may_defer_rx() and control_resume_for_conns(). */
 	smp_mb();
 	rests = control_idle(member);
 	if (!rests)
 		WRITE_ONCE(member->net.resting, false);
-	spin_unlock(&member->fail.lock);
+	spin_unlock(&member->state.lock);
 	if (rests)
 		control_shrink(member);
 	return rests;
@@ -266,8 +266,8 @@ static unsigned long control_beat(const struct coll_member *member)
 {
 	u32 ms = member->id.heartbeat_ms;
 
-	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
-	    !coll_net_has_calls(&member->net))
+	if (READ_ONCE(member->state.value) == COLLECTIVE_STATE_CONNECTING &&
+	    !coll_net_is_connecting(&member->net))
 		ms = max(ms, COLL_HEARTBEAT_CONNECT_MS);
 	return msecs_to_jiffies(ms);
 }
@@ -287,7 +287,7 @@ void coll_control_queue_tick(struct coll_member_control *control)
 	unsigned long beat = control_beat(member);
 	long left = member->connect_deadline + COLL_CONNECT_LATE + 1 - jiffies;
 
-	if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_CONNECTING &&
+	if (READ_ONCE(member->state.value) == COLLECTIVE_STATE_CONNECTING &&
 	    member->connect_deadline) {
 		beat = rests ? max(left, 1L) : min_t(long, beat, max(left, 1L));
 		rests = false;
@@ -305,9 +305,9 @@ static void control_tick(struct work_struct *work)
 	u32 i;
 
 	/* The reason may be final now. */
-	if (READ_ONCE(member->fail.aborted)) {
-		coll_fail_tell(&member->fail);
-		wake_up_all(&member->fail.state_wait);
+	if (READ_ONCE(member->state.aborted)) {
+		coll_state_tell(&member->state);
+		wake_up_all(&member->state.wait);
 	}
 	coll_control_post(control, COLL_MEMBER_HEARTBEAT);
 	for (i = 0; i < member->id.nlanes; i++)
@@ -353,15 +353,15 @@ void coll_control_stop(struct coll_member_control *control)
 }
 
 /**
- * coll_control_notify() - see coll_fail.notify
- * @fail: of the member; locked
+ * coll_control_notify() - see coll_member_state.notify
+ * @state: of the member; locked
  */
-void coll_control_notify(struct coll_fail *fail)
+void coll_control_notify(struct coll_member_state *state)
 {
-	struct coll_member *member = container_of(fail, struct coll_member, fail);
+	struct coll_member *member = container_of(state, struct coll_member, state);
 
 	WRITE_ONCE(member->net.resting, false);
-	hrtimer_start(&member->control.settle, ns_to_ktime(fail->settled_at), HRTIMER_MODE_ABS);
+	hrtimer_start(&member->control.settle, ns_to_ktime(state->settled_at), HRTIMER_MODE_ABS);
 	coll_control_post(&member->control, COLL_MEMBER_SEND_ABORT);
 	member_kick_lanes(member);
 }

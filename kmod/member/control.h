@@ -8,7 +8,7 @@
 #include "exec/cpu.h"
 #include "exec/runner.h"
 
-struct coll_fail;
+struct coll_member_state;
 struct coll_net_ops;
 
 /* What the control runner has to do besides its connections. */
@@ -45,6 +45,6 @@ void coll_control_init(struct coll_member_control *control);
 void coll_control_post(struct coll_member_control *control, enum coll_member_event event);
 void coll_control_queue_tick(struct coll_member_control *control);
 void coll_control_stop(struct coll_member_control *control);
-void coll_control_notify(struct coll_fail *fail);
+void coll_control_notify(struct coll_member_state *state);
 
 #endif /* COLL_CONTROL_H */

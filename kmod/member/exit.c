@@ -74,8 +74,8 @@ static DEFINE_RAW_SPINLOCK(watches_lock);
  */
 void coll_exit_report(struct coll_member *member)
 {
-	coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_DEATH, member->id.rank,
-			      COLLECTIVE_RANK_NONE);
+	coll_state_fail_kind(&member->state, COLLECTIVE_REASON_DEATH, member->id.rank,
+			     COLLECTIVE_RANK_NONE);
 }
 
 /**
@@ -105,7 +105,7 @@ static void watch_mm_release(struct mmu_notifier *notifier, struct mm_struct *mm
 		WRITE_ONCE(member->owner.mm_released, true);
 		coll_exit_report(member);
 		/* Its pages need no fence any more: see member_wake_close(). */
-		wake_up_all(&member->fail.state_wait);
+		wake_up_all(&member->state.wait);
 	}
 	mutex_unlock(&watch->mutex);
 }

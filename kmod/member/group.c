@@ -430,7 +430,7 @@ static struct coll_group *group_enter(struct net *net, const struct coll_member 
 /* Return: 0 or a negative errno. */
 static int group_add_member(struct coll_group *group, struct coll_member *member)
 {
-	int err = coll_recorder_enter(&group->recorders, &member->charges, &member->fail.trace,
+	int err = coll_recorder_enter(&group->recorders, &member->charges, &member->state.trace,
 				      member->owner.pid);
 
 	if (err)
@@ -439,7 +439,7 @@ static int group_add_member(struct coll_group *group, struct coll_member *member
 	err = kobject_add(&member->kobj, &group->kobj, "%u", member->id.rank);
 	if (err) {
 		member->group = NULL;
-		coll_recorder_leave(&member->fail.trace);
+		coll_recorder_leave(&member->state.trace);
 		return err;
 	}
 	/* The member uses the group until coll_group_leave(). */
@@ -486,15 +486,15 @@ void coll_group_leave(struct coll_member *member)
 	struct coll_group *group = member->group;
 
 	kobject_del(&member->kobj);
-	/* The last notices have room then, whatever was posted before. */
-	coll_notices_flush(&member->fail.notices);
-	if (member->fail.state != COLLECTIVE_STATE_NEW)
-		coll_fail_tell_end(&member->fail);
-	coll_notices_flush(&member->fail.notices);
+	/* The last notices have space then, whatever was posted before. */
+	coll_notices_flush(&member->state.notices);
+	if (member->state.value != COLLECTIVE_STATE_NEW)
+		coll_state_tell_end(&member->state);
+	coll_notices_flush(&member->state.notices);
 	mutex_lock(&group->mutex);
 	list_del_init(&member->group_node);
 	groups_changed(group);
-	coll_recorder_leave(&member->fail.trace);
+	coll_recorder_leave(&member->state.trace);
 	if (list_empty(&group->members))
 		group_end(group);
 	coll_group_unlock(group);

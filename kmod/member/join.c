@@ -86,7 +86,7 @@ static void join_lane(struct coll_member *member, u32 index)
 	struct coll_lane *lane = &member->lanes[index];
 
 	lane->id = &member->id;
-	lane->fail = &member->fail;
+	lane->state = &member->state;
 	lane->net = &member->net;
 	lane->process = member->process;
 	lane->owner = &member->owner.cpus;
@@ -147,8 +147,8 @@ void coll_member_free_links(struct coll_member *member, bool reset)
 	member->id.same_host = false;
 	member->id.reads = false;
 	coll_requests_cleanup(&member->requests);
-	coll_failed_ops_free(member->fail.failed_ops);
-	member->fail.failed_ops = NULL;
+	coll_failed_ops_free(member->state.failed_ops);
+	member->state.failed_ops = NULL;
 }
 
 /* Links to the neighbours on the ring, and to the peers of each round of matching. */
@@ -160,9 +160,9 @@ static int join_links(struct coll_member *member)
 	int err = coll_requests_setup(reqs);
 	u32 i;
 
-	member->fail.failed_ops = coll_failed_ops_new(&member->fail, &member->charges);
+	member->state.failed_ops = coll_failed_ops_new(&member->state, &member->charges);
 	net->links = kvcalloc(member->id.nranks, sizeof(*net->links), GFP_KERNEL_ACCOUNT);
-	if (!member->fail.failed_ops || !net->links)
+	if (!member->state.failed_ops || !net->links)
 		err = -ENOMEM;
 	for (i = 0; !err && i < rounds; i++) {
 		err = coll_link_new(net, coll_match_next_peer(reqs, i), true);
@@ -259,7 +259,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	u32 len;
 	int err;
 
-	if (member->fail.state != COLLECTIVE_STATE_NEW)
+	if (member->state.value != COLLECTIVE_STATE_NEW)
 		return -EISCONN;
 	err = join_check(join);
 	if (err)
@@ -300,10 +300,10 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	memcpy(join->addr, addr, sizeof(*addr));
 	join->addr_len = coll_addr_len(addr);
 	join->lanes = member->id.nlanes;
-	spin_lock(&member->fail.lock);
+	spin_lock(&member->state.lock);
 	member->requests.last_submit_ns = ktime_get_ns();
-	coll_fail_set_state(&member->fail, COLLECTIVE_STATE_JOINED);
-	spin_unlock(&member->fail.lock);
+	coll_state_set(&member->state, COLLECTIVE_STATE_JOINED);
+	spin_unlock(&member->state.lock);
 	/* Last: a signal fails the member, and a JOIN that fails could not take that back. */
 	coll_exit_trace(member);
 	return 0;

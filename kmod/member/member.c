@@ -32,13 +32,13 @@ struct coll_member *coll_member_new(void)
 	mutex_init(&member->mutex);
 	INIT_LIST_HEAD(&member->group_node);
 	coll_registry_init(&member->registry);
-	coll_fail_init(&member->fail, &member->id, coll_control_notify);
+	coll_state_init(&member->state, &member->id, coll_control_notify);
 	coll_control_init(&member->control);
-	coll_net_init(&member->net, &member->id, &member->fail, &member->charges,
+	coll_net_init(&member->net, &member->id, &member->state, &member->charges,
 		      &member->control.runner, &coll_control_net_ops);
 	reqs = &member->requests;
 	reqs->id = &member->id;
-	reqs->fail = &member->fail;
+	reqs->state = &member->state;
 	reqs->net = &member->net;
 	reqs->charges = &member->charges;
 	reqs->registry = &member->registry;
@@ -50,15 +50,15 @@ struct coll_member *coll_member_new(void)
 /* A peer that is silent for this long is dead; jiffies. */
 static unsigned long member_silence(const struct coll_member *member)
 {
-	return nsecs_to_jiffies(coll_fail_heartbeats_ns(&member->fail, COLL_SILENCE_BEATS));
+	return nsecs_to_jiffies(coll_state_heartbeats_ns(&member->state, COLL_SILENCE_BEATS));
 }
 
 /* From now on no call begins. */
 static void member_refuse_calls(struct coll_member *member)
 {
-	spin_lock(&member->fail.lock);
-	WRITE_ONCE(member->fail.stopped, true);
-	spin_unlock(&member->fail.lock);
+	spin_lock(&member->state.lock);
+	WRITE_ONCE(member->state.stopped, true);
+	spin_unlock(&member->state.lock);
 	/*
 	 * @stopped before @active_calls: pairs with member_begin_call().  A percpu_ref would do the
 	 * same, but it needs memory on each CPU, and an RCU grace period in each LEAVE.  It would
@@ -73,7 +73,7 @@ static void member_refuse_calls(struct coll_member *member)
  */
 static void member_stop(struct coll_member *member)
 {
-	bool reset = member->fail.aborted;
+	bool reset = member->state.aborted;
 	u32 i;
 
 	member_refuse_calls(member);
@@ -81,7 +81,7 @@ static void member_stop(struct coll_member *member)
 	 * Only calls of administrators are left, which neither sleep for long nor touch user
 	 * memory.
 	 */
-	wait_event(member->fail.state_wait, !atomic_read(&member->active_calls));
+	wait_event(member->state.wait, !atomic_read(&member->active_calls));
 
 	coll_control_stop(&member->control);
 	for (i = 0; i < member->id.nlanes; i++)
@@ -110,12 +110,12 @@ static void member_stop(struct coll_member *member)
 static int member_begin_call(struct coll_member *member)
 {
 	/* Calls that come too late must not delay member_stop(), however many they are. */
-	if (READ_ONCE(member->fail.stopped))
+	if (READ_ONCE(member->state.stopped))
 		return -ENOTCONN;
 	atomic_inc(&member->active_calls);
 	/* @active_calls before @stopped: pairs with member_refuse_calls(). */
 	smp_mb__after_atomic();
-	if (READ_ONCE(member->fail.stopped)) {
+	if (READ_ONCE(member->state.stopped)) {
 		coll_member_unuse(member);
 		return -ENOTCONN;
 	}
@@ -133,7 +133,7 @@ static int member_begin_call(struct coll_member *member)
  */
 int coll_member_use(struct coll_member *member, enum collective_state least)
 {
-	if (READ_ONCE(member->fail.state) < least)
+	if (READ_ONCE(member->state.value) < least)
 		return -ENOTCONN;
 	if (member->owner.mm != current->mm)
 		return -EPERM;
@@ -146,8 +146,8 @@ int coll_member_use(struct coll_member *member, enum collective_state least)
  */
 void coll_member_unuse(struct coll_member *member)
 {
-	if (atomic_dec_and_test(&member->active_calls) && READ_ONCE(member->fail.stopped))
-		wake_up_all(&member->fail.state_wait);
+	if (atomic_dec_and_test(&member->active_calls) && READ_ONCE(member->state.stopped))
+		wake_up_all(&member->state.wait);
 }
 
 /**
@@ -159,7 +159,7 @@ void coll_member_unuse(struct coll_member *member)
  */
 int coll_member_hold(struct coll_member *member)
 {
-	int err = READ_ONCE(member->fail.state) == COLLECTIVE_STATE_NEW ?
+	int err = READ_ONCE(member->state.value) == COLLECTIVE_STATE_NEW ?
 		  -ENOTCONN : member_begin_call(member);
 
 	/* The file may be released while this call ends. */
@@ -183,7 +183,7 @@ void coll_member_drop(struct coll_member *member)
 /* Is there no rank to end? */
 static bool member_has_ended(const struct coll_member *member)
 {
-	return member->fail.state == COLLECTIVE_STATE_NEW || member->ended;
+	return member->state.value == COLLECTIVE_STATE_NEW || member->ended;
 }
 
 /*
@@ -197,21 +197,21 @@ static bool member_leave_group(struct coll_member *member)
 {
 	bool busy, early;
 
-	spin_lock(&member->fail.lock);
+	spin_lock(&member->state.lock);
 	busy = member->requests.inflight;
-	early = member->fail.state < COLLECTIVE_STATE_UP;
-	if (!busy && !early && !member->fail.aborted && !member->fail.stopped) {
-		coll_fail_set_state(&member->fail, COLLECTIVE_STATE_LEFT);
+	early = member->state.value < COLLECTIVE_STATE_UP;
+	if (!busy && !early && !member->state.aborted && !member->state.stopped) {
+		coll_state_set(&member->state, COLLECTIVE_STATE_LEFT);
 		set_bit(COLL_MEMBER_SEND_LEAVE, &member->control.events);
 	}
 	/* No thread may begin to wait any more. */
 	if (!busy && !early)
-		WRITE_ONCE(member->fail.stopped, true);
-	spin_unlock(&member->fail.lock);
+		WRITE_ONCE(member->state.stopped, true);
+	spin_unlock(&member->state.lock);
 
 	if (busy || early)
-		coll_fail_report_kind(&member->fail, COLLECTIVE_REASON_LEFT, member->id.rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(&member->state, COLLECTIVE_REASON_LEFT, member->id.rank,
+				     COLLECTIVE_RANK_NONE);
 	/* The group may have come up meanwhile.  Since the report no request begins. */
 	return !busy && !READ_ONCE(member->requests.inflight);
 }
@@ -228,7 +228,7 @@ static int member_wait_for_calls(struct coll_member *member)
 		return 0;
 	/* The peers are told meanwhile. */
 	coll_runner_kick(&member->control.runner);
-	return wait_event_interruptible(member->fail.state_wait,
+	return wait_event_interruptible(member->state.wait,
 					!atomic_read(&member->active_calls));
 }
 
@@ -254,10 +254,10 @@ int coll_member_leave(struct coll_member *member)
 	if (err)
 		return err;
 	member_stop(member);
-	spin_lock(&member->fail.lock);
-	if (member->fail.state != COLLECTIVE_STATE_LEFT)
-		coll_fail_set_state(&member->fail, COLLECTIVE_STATE_LEFT);
-	spin_unlock(&member->fail.lock);
+	spin_lock(&member->state.lock);
+	if (member->state.value != COLLECTIVE_STATE_LEFT)
+		coll_state_set(&member->state, COLLECTIVE_STATE_LEFT);
+	spin_unlock(&member->state.lock);
 	return 0;
 }
 
@@ -275,9 +275,9 @@ static void member_fail_group(struct coll_member *member)
 {
 	bool alive = !READ_ONCE(member->owner.mm_released);
 
-	if (!alive || member->fail.state != COLLECTIVE_STATE_UP ||
+	if (!alive || member->state.value != COLLECTIVE_STATE_UP ||
 	    READ_ONCE(member->requests.inflight))
-		coll_fail_report_kind(&member->fail, alive ? COLLECTIVE_REASON_LEFT :
+		coll_state_fail_kind(&member->state, alive ? COLLECTIVE_REASON_LEFT :
 				      COLLECTIVE_REASON_DEATH, member->id.rank,
 				      COLLECTIVE_RANK_NONE);
 }
@@ -313,7 +313,7 @@ static bool member_wait_idle(struct coll_member *member)
 	if (member_is_idle(member))
 		return true;
 	return !(current->flags & PF_EXITING) &&
-	       wait_event_killable_timeout(member->fail.state_wait, member_is_idle(member),
+	       wait_event_killable_timeout(member->state.wait, member_is_idle(member),
 					   max(left, 0L)) >= 0;
 }
 
@@ -322,7 +322,7 @@ static void member_close_work(struct work_struct *work)
 	struct coll_member *member = container_of(to_delayed_work(work), struct coll_member,
 						  close_work);
 
-	remove_wait_queue(&member->fail.state_wait, &member->close_wake);
+	remove_wait_queue(&member->state.wait, &member->close_wake);
 	/* An event may have queued the work again.  None does from now on. */
 	cancel_delayed_work(&member->close_work);
 	member_end(member);
@@ -352,11 +352,11 @@ static void member_defer_end(struct coll_member *member)
 	INIT_DELAYED_WORK(&member->close_work, member_close_work);
 	init_waitqueue_func_entry(&member->close_wake, member_wake_close);
 	/* The work item takes this lock before it frees the member. */
-	spin_lock_irq(&member->fail.state_wait.lock);
-	__add_wait_queue(&member->fail.state_wait, &member->close_wake);
+	spin_lock_irq(&member->state.wait.lock);
+	__add_wait_queue(&member->state.wait, &member->close_wake);
 	queue_delayed_work(coll_closing_wq, &member->close_work,
 			   member_is_idle(member) ? 0 : max(left, 0L));
-	spin_unlock_irq(&member->fail.state_wait.lock);
+	spin_unlock_irq(&member->state.wait.lock);
 }
 
 /**

@@ -19,7 +19,7 @@
 
 #include <linux/collective.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "ident.h"
 #include "mem/account.h"
 #include "mem/registry.h"
@@ -41,7 +41,7 @@ struct coll_lane;
  * @serial: rises in the order of that list [c]
  * @id: what the rank is in its group
  * @owner: the process that joined
- * @fail: state and failure; holds the member's spinlock
+ * @state: state and failure; holds the member's spinlock
  * @net: connections to the other ranks
  * @control: the control runner
  * @process: counts of the lanes of its process [c]
@@ -59,7 +59,7 @@ struct coll_lane;
  * @close_by: a file that was released ends its rank then at the latest; jiffies
  * @close_work: ends the rank, and frees the member, after another one than its process has
  *	released the file
- * @close_wake: queues @close_work early; in @fail.state_wait
+ * @close_wake: queues @close_work early; in @state.wait
  */
 struct coll_member {
 	struct kobject kobj;
@@ -69,7 +69,7 @@ struct coll_member {
 	u64 serial;
 	struct coll_ident id;
 	struct coll_owner owner;
-	struct coll_fail fail;
+	struct coll_member_state state;
 	struct coll_net net;
 	struct coll_member_control control;
 	struct coll_cpu_process *process;

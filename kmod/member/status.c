@@ -43,9 +43,9 @@ static void status_call(struct collective_call *call, const struct coll_rank_cal
 static void status_settle(struct coll_member *member)
 {
 	/* @aborted before @settled_at: pairs with reason_record(). */
-	if (smp_load_acquire(&member->fail.aborted))
-		wait_event_killable_timeout(member->fail.state_wait,
-					    coll_fail_reason_final(&member->fail, ktime_get_ns()),
+	if (smp_load_acquire(&member->state.aborted))
+		wait_event_killable_timeout(member->state.wait,
+					    coll_state_is_final(&member->state, ktime_get_ns()),
 					    msecs_to_jiffies(COLL_SETTLE_INFERRED_MS) + 1);
 }
 
@@ -59,19 +59,19 @@ static void status_settle(struct coll_member *member)
 void coll_member_status(struct coll_member *member, struct collective_status *status)
 {
 	status_settle(member);
-	spin_lock(&member->fail.lock);
-	status->state = member->fail.state;
+	spin_lock(&member->state.lock);
+	status->state = member->state.value;
 	status->rank = member->id.rank;
 	status->nranks = member->id.nranks;
 	status->lanes = member->id.nlanes;
 	status->inflight = member->requests.inflight;
 	status->submitted = atomic64_read(&member->requests.counters.submitted);
 	status->completed = atomic64_read(&member->requests.counters.completed);
-	status_reason(&status->group, &member->fail.reason, COLL_INSTANCE_GROUP);
+	status_reason(&status->group, &member->state.reason, COLL_INSTANCE_GROUP);
 	status_reason(&status->last, &member->requests.last_failure.reason,
 		      member->requests.last_failure.instance);
 	status_call(&status->calls[0], &member->requests.last_failure.calls[0]);
 	status_call(&status->calls[1], &member->requests.last_failure.calls[1]);
 	coll_absent_status(&member->requests, status);
-	spin_unlock(&member->fail.lock);
+	spin_unlock(&member->state.lock);
 }

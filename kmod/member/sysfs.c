@@ -40,7 +40,7 @@ static struct kobj_attribute _name##_attr = __ATTR_RO(_name)
 #define COLL_ATTR_STAT(_name, _stat)						\
 	COLL_ATTR(_name, "%llu", coll_stat_member(member, COLL_STAT_##_stat))
 
-COLL_ATTR(state, "%s", coll_state_names[READ_ONCE(member->fail.state)]);
+COLL_ATTR(state, "%s", coll_state_names[READ_ONCE(member->state.value)]);
 COLL_ATTR(size, "%u", member->id.nranks);
 COLL_ATTR(lanes, "%u", member->id.nlanes);
 COLL_ATTR(pid, "%d", member->owner.pid);

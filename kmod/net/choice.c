@@ -10,7 +10,7 @@
 #include <linux/ktime.h>
 #include <linux/string.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
@@ -94,7 +94,7 @@ static int link_refuse(struct coll_link *link)
 {
 	u32 rank = link->net->id->rank;
 
-	coll_fail_report(link->net->fail, &(struct coll_reason) {
+	coll_state_fail(link->net->state, &(struct coll_reason) {
 		.kind = COLLECTIVE_REASON_PROTOCOL,
 		.error = EOPNOTSUPP,
 		.rank_a = max(link->peer, rank),
@@ -169,13 +169,13 @@ int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr
 }
 
 /**
- * coll_link_called() - the peer has chosen the transport of a link
+ * coll_link_chosen() - the peer has chosen the transport of a link
  * @link: the link
  * @transport: of the connection that has come
  *
  * Context: control runner.
  */
-void coll_link_called(struct coll_link *link, const struct coll_transport *transport)
+void coll_link_chosen(struct coll_link *link, const struct coll_transport *transport)
 {
 	link_set_transport(link, transport, COLLECTIVE_LINK_CHOICE_CALLED);
 }
@@ -283,7 +283,7 @@ static int link_take_tcp(struct coll_link *link)
 	WRITE_ONCE(link->try_error, 0);
 	WRITE_ONCE(link->tries, false);
 	WRITE_ONCE(link->nr_connecting, 0);
-	if (READ_ONCE(link->net->fail->aborted))
+	if (READ_ONCE(link->net->state->aborted))
 		return 0;
 	return coll_link_begin(link);
 }

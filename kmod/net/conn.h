@@ -65,7 +65,7 @@ struct coll_handshake {
  * @frame: control frame being received
  * @rx_len: bytes of @frame, or of the HELLO, that have come
  * @hello_tx_left: bytes of the HELLO that have not been sent
- * @answer_built: true if the HELLO being sent is the answer of the accepting side
+ * @reply_built: true if the HELLO being sent is the reply of the accepting side
  * @tx_blocked: true if the transport accepts no more until it is writable
  * @tx_wanted: data connection: true if the engine has something to send [L]
  * @budget: data connection: bytes that may still be received in this round [L]
@@ -95,7 +95,7 @@ struct coll_conn {
 	u8 frame[COLL_CONTROL_SIZE];
 	u32 rx_len;
 	u32 hello_tx_left;
-	bool answer_built;
+	bool reply_built;
 	bool tx_blocked;
 	bool tx_wanted;
 	s64 budget;
@@ -131,8 +131,8 @@ void coll_conn_drop_outgoing(struct coll_link *link);
 bool coll_conn_may_begin(struct coll_conn *conn, u64 now);
 
 /* auth.c */
-int coll_auth_answer(const struct coll_net *net, const u8 *call, u8 *answer);
-int coll_auth_check_answer(const struct coll_net *net, const u8 *call, const u8 *answer);
-int coll_auth_confirm(const struct coll_net *net, const u8 *call, const u8 *answer, u8 *confirm);
+int coll_auth_reply(const struct coll_net *net, const u8 *call, u8 *reply);
+int coll_auth_check_reply(const struct coll_net *net, const u8 *call, const u8 *reply);
+int coll_auth_confirm(const struct coll_net *net, const u8 *call, const u8 *reply, u8 *confirm);
 
 #endif /* COLL_CONN_H */

@@ -5,8 +5,8 @@
  *	CONNECTING -> HELLO [-> PROVING] -> OPEN -> DOWN
  *
  * The lower rank of a link connects to the higher one, once for control and once for each lane.
- * It sends a HELLO (call), and the other rank sends one back (answer).  Nothing else is accepted
- * before.  In a group with a secret the answer proves that its sender knows the secret, and the
+ * It sends a HELLO (call), and the other rank sends one back (reply).  Nothing else is accepted
+ * before.  In a group with a secret the reply proves that its sender knows the secret, and the
  * caller proves it with a third HELLO (confirmation, auth.c).  Until then an incoming connection
  * has no slot in a link.  It has a place at the listener, which a later one may get, and its caller
  * calls again then.  The control runner does all of this.  At last the link owns a control
@@ -22,7 +22,7 @@
 #include <net/ipv6.h>
 
 #include "compat/memneq.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "mem/account.h"
 #include "net/conn.h"
@@ -140,9 +140,9 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 		coll_conn_delete(conn);
 		return err;
 	}
-	spin_lock(&net->fail->lock);
+	spin_lock(&net->state->lock);
 	list_add_tail(&conn->node, &net->new_conns);
-	spin_unlock(&net->fail->lock);
+	spin_unlock(&net->state->lock);
 	coll_runner_kick(net->control);
 	return 0;
 }
@@ -176,12 +176,12 @@ static bool conn_loses_place(struct coll_conn *conn, int err, u64 now)
 
 	/* A local listener ends no connection of a rank for want of a place. */
 	if (err != -ECONNRESET || conn->rx_len % COLL_HELLO_SIZE ||
-	    conn->link->transport == &coll_local || READ_ONCE(conn->net->fail->aborted) ||
+	    conn->link->transport == &coll_local || READ_ONCE(conn->net->state->aborted) ||
 	    now > conn->handshake->since_ns + AGAIN_NS)
 		return false;
 	conn->ep.transport->close(&conn->ep, true);
 	conn->state = COLL_CONN_LOST;
-	/* It has a time limit: coll_net_has_calls(). */
+	/* It has a time limit: coll_net_is_connecting(). */
 	if (!handshake->calls_again++)
 		WRITE_ONCE(conn->net->nr_half_open, conn->net->nr_half_open + 1);
 	if (handshake->calls_again % AGAIN_AT_ONCE)
@@ -230,7 +230,7 @@ static struct coll_conn *oldest_silent(struct coll_listener *listener, struct co
 
 	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry(conn, &listener->net->handshakes, node) {
-		if (conn->handshake->listener != listener || conn->answer_built || conn == newcomer)
+		if (conn->handshake->listener != listener || conn->reply_built || conn == newcomer)
 			continue;
 		same = conn->handshake->from == newcomer->handshake->from;
 		called = conn->rx_len == COLL_HELLO_SIZE;
@@ -242,7 +242,7 @@ static struct coll_conn *oldest_silent(struct coll_listener *listener, struct co
 	return oldest[same][0] ?: oldest[same][1];
 }
 
-/* Ends a connection, unless its HELLO has come meanwhile and there is room to answer it. */
+/* Ends a connection, unless its HELLO has come meanwhile and there is space to answer it. */
 static void conn_evict(struct coll_conn *conn)
 {
 	conn->handshake->evicted = true;
@@ -261,7 +261,8 @@ static bool knows_callers(const struct coll_listener *listener)
 /* Is there a place for one more connection, or can one be had? */
 static bool has_place(const struct coll_listener *listener)
 {
-	return !knows_callers(listener) || listener->nr_silent < coll_net_calls(listener->net);
+	return !knows_callers(listener) ||
+	       listener->nr_silent < coll_net_callers_max(listener->net);
 }
 
 /* Accept a call.  Return: 0; -EBUSY, -EDQUOT or -ENOMEM: it waits; or as accept(). */
@@ -288,7 +289,7 @@ static int conn_accept(struct coll_listener *listener)
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	list_add_tail(&conn->node, &net->handshakes);
 	WRITE_ONCE(net->nr_half_open, net->nr_half_open + 1);
-	if (++listener->nr_silent > coll_net_calls(net))
+	if (++listener->nr_silent > coll_net_callers_max(net))
 		conn_evict(oldest_silent(listener, conn));
 	return 0;
 }
@@ -410,14 +411,14 @@ static int conn_refusal(const struct coll_hello *hello)
 	return -EACCES;
 }
 
-/* Checks an answer, which repeats the call; a refusal carries the ranks of the call, too. */
-static int check_answer(struct coll_conn *conn, const struct coll_hello *hello)
+/* Checks a reply, which repeats the call; a refusal carries the ranks of the call, too. */
+static int check_reply(struct coll_conn *conn, const struct coll_hello *hello)
 {
 	const struct coll_net *net = conn->net;
 	u32 from = hello->error ? net->id->rank : conn->peer;
 	u32 to = hello->error ? conn->peer : net->id->rank;
 
-	if (hello->stage != COLL_HELLO_ANSWER || hello->from != from || hello->to != to ||
+	if (hello->stage != COLL_HELLO_REPLY || hello->from != from || hello->to != to ||
 	    hello->kind != conn->kind || hello->lane != conn->lane ||
 	    !hello_is_of_group(hello, net) || !hello_has_size(hello, net))
 		return -EPROTO;
@@ -464,7 +465,7 @@ static int conn_get_hello(struct coll_conn *conn, struct coll_hello *hello)
 	return err;
 }
 
-/* Connecting side: send the call, then receive and check the answer. */
+/* Connecting side: send the call, then receive and check the reply. */
 static int handshake_client(struct coll_conn *conn)
 {
 	struct coll_hello hello;
@@ -475,10 +476,10 @@ static int handshake_client(struct coll_conn *conn)
 	if (!err)
 		err = conn_get_hello(conn, &hello);
 	if (!err)
-		err = check_answer(conn, &hello);
+		err = check_reply(conn, &hello);
 	if (err || !conn->net->secured)
 		return err;
-	err = coll_auth_check_answer(conn->net, conn->handshake->out, conn->handshake->in);
+	err = coll_auth_check_reply(conn->net, conn->handshake->out, conn->handshake->in);
 	if (err)
 		return err;
 	err = coll_auth_confirm(conn->net, conn->handshake->out, conn->handshake->in,
@@ -506,7 +507,7 @@ static void end_oldest_proving(struct coll_listener *listener)
 		return;
 	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry(conn, &listener->net->handshakes, node) {
-		if (conn->handshake->listener != listener || !conn->answer_built ||
+		if (conn->handshake->listener != listener || !conn->reply_built ||
 		    conn->handshake->evicted ||
 		    conn->handshake->since_ns + PROVING_LEAST_NS > now)
 			continue;
@@ -524,11 +525,11 @@ static void end_oldest_proving(struct coll_listener *listener)
  *
  * Return: false: there is no place yet.
  */
-static bool conn_may_answer(struct coll_conn *conn)
+static bool conn_may_reply(struct coll_conn *conn)
 {
 	struct coll_listener *listener = conn->handshake->listener;
 
-	if (conn->net->secured && listener->nr_proving >= coll_net_calls(conn->net)) {
+	if (conn->net->secured && listener->nr_proving >= coll_net_callers_max(conn->net)) {
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 		if (!listener->waits)
 			end_oldest_proving(listener);
@@ -537,13 +538,13 @@ static bool conn_may_answer(struct coll_conn *conn)
 	}
 	listener->nr_silent--;
 	listener->nr_proving++;
-	conn->answer_built = true;
+	conn->reply_built = true;
 	conn->handshake->evicted = false;
 	conn->handshake->since_ns = ktime_get_ns();
 	return true;
 }
 
-/* Builds the answer to a call.  Bytes that are no HELLO are not answered. */
+/* Builds the reply to a call.  Bytes that are no HELLO are not answered. */
 static int conn_reply(struct coll_conn *conn)
 {
 	struct coll_hello hello;
@@ -557,19 +558,19 @@ static int conn_reply(struct coll_conn *conn)
 	}
 	if (err)
 		return conn_refuse(conn, err);
-	if (!conn_may_answer(conn))
+	if (!conn_may_reply(conn))
 		return -EAGAIN;
-	conn_hello(conn, COLL_HELLO_ANSWER);
+	conn_hello(conn, COLL_HELLO_REPLY);
 	return conn->net->secured ?
-	       coll_auth_answer(conn->net, conn->handshake->in, conn->handshake->out) : 0;
+	       coll_auth_reply(conn->net, conn->handshake->in, conn->handshake->out) : 0;
 }
 
-/* Accepting side: receive the call, then send the answer. */
+/* Accepting side: receive the call, then send the reply. */
 static int handshake_server(struct coll_conn *conn)
 {
-	int err = conn->answer_built ? 0 : conn_receive_hello(conn);
+	int err = conn->reply_built ? 0 : conn_receive_hello(conn);
 
-	if (!err && !conn->answer_built)
+	if (!err && !conn->reply_built)
 		err = conn_reply(conn);
 	if (!err)
 		err = conn_send_hello(conn);
@@ -591,7 +592,7 @@ static int receive_confirmation(struct coll_conn *conn)
 	return err ? err : claim_link_slot(conn);
 }
 
-/* An errno of the network is not an answer of the peer. */
+/* An errno of the network is not a reply of the peer. */
 static int connect_error(int err)
 {
 	switch (err) {
@@ -632,7 +633,7 @@ static int handshake_advance(struct coll_conn *conn, u64 now)
 
 static int conn_admit(struct coll_conn *conn)
 {
-	/* That of a call was set up before its answer. */
+	/* That of a call was set up before its reply. */
 	int err = conn->outgoing ? conn_setup(conn) : 0;
 
 	if (err)
@@ -718,7 +719,7 @@ void coll_link_failed(struct coll_link *link, u32 bit, int err)
 	struct coll_reason reason = link_reason(link, err);
 
 	if (link->required)
-		coll_fail_report(link->net->fail, &reason);
+		coll_state_fail(link->net->state, &reason);
 	else
 		link_refused(link, bit, err);
 }
@@ -795,7 +796,7 @@ static void conn_give_place(struct coll_conn *conn)
 		WRITE_ONCE(conn->net->nr_half_open, conn->net->nr_half_open - 1);
 	if (!listener)
 		return;
-	if (conn->answer_built)
+	if (conn->reply_built)
 		listener->nr_proving--;
 	else
 		listener->nr_silent--;

@@ -6,7 +6,7 @@
 #include <linux/minmax.h>
 
 #include "core/engine/instance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "net/conn.h"
 #include "net/link.h"
@@ -44,7 +44,7 @@ static bool data_silent(struct coll_link *link)
 		const struct coll_transport *transport;
 
 		transport = conn ? READ_ONCE(conn->ep.transport) : NULL;
-		if (!transport || !transport->answers || transport->answers(&conn->ep))
+		if (!transport || !transport->acknowledges || transport->acknowledges(&conn->ep))
 			link->unanswered_beats[i] = 0;
 		else
 			silent |= ++link->unanswered_beats[i] > COLL_SILENCE_BEATS;
@@ -95,7 +95,7 @@ static void check_leave(struct coll_link *link)
  */
 void coll_link_ping(struct coll_link *link, u64 now)
 {
-	link->submitted_told = link->net->ops->to_submit(link->net, link->peer);
+	link->submitted_told = link->net->ops->own_count(link->net, link->peer);
 	coll_link_queue_frame(link, &(struct coll_control) {
 		.kind = COLL_CONTROL_PING,
 		.position = now,
@@ -109,7 +109,7 @@ void coll_link_ping(struct coll_link *link, u64 now)
  */
 static void heartbeat_local(struct coll_link *link, u64 now)
 {
-	if (link->net->ops->to_submit(link->net, link->peer) != link->submitted_told)
+	if (link->net->ops->own_count(link->net, link->peer) != link->submitted_told)
 		coll_link_ping(link, now);
 }
 
@@ -117,7 +117,7 @@ static void report_link(struct coll_link *link, u32 kind)
 {
 	u32 peer = link->peer, rank = link->net->id->rank;
 
-	coll_fail_report_kind(link->net->fail, kind, min(peer, rank), max(peer, rank));
+	coll_state_fail_kind(link->net->state, kind, min(peer, rank), max(peer, rank));
 }
 
 /* Heartbeats are counted, because a host that was suspended has missed them as well. */
@@ -144,7 +144,7 @@ void coll_link_heartbeat(struct coll_link *link, u64 now)
 {
 	struct coll_net *net = link->net;
 
-	if (READ_ONCE(net->fail->aborted))
+	if (READ_ONCE(net->state->aborted))
 		return;
 	if (link->peer_left) {
 		check_leave(link);

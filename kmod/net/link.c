@@ -7,7 +7,7 @@
 
 #include "core/engine/instance.h"
 #include "core/query/query.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "mem/account.h"
 #include "net/conn.h"
@@ -107,7 +107,7 @@ static int link_publish(struct coll_link *link, u32 tx_ops)
 {
 	struct coll_net *net = link->net;
 
-	lockdep_assert_held(&net->fail->lock);
+	lockdep_assert_held(&net->state->lock);
 	if (net->links[link->peer])
 		return -EEXIST;
 	if (net->tx_ops > tx_ops)
@@ -146,9 +146,9 @@ int coll_link_new(struct coll_net *net, u32 peer, bool required)
 		if (IS_ERR(link))
 			return PTR_ERR(link);
 		link->required = required;
-		spin_lock(&net->fail->lock);
+		spin_lock(&net->state->lock);
 		err = link_publish(link, tx_ops);
-		spin_unlock(&net->fail->lock);
+		spin_unlock(&net->state->lock);
 		if (err)
 			link_free_memory(link);
 	} while (err == -ENOBUFS);
@@ -332,10 +332,10 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 	if (err)
 		return err;
 	if (!conn->outgoing)
-		coll_link_called(link, conn->ep.transport);
+		coll_link_chosen(link, conn->ep.transport);
 	link->missed_heartbeats = 0;
 	WRITE_ONCE(link->lease,
-		   ktime_get_ns() + coll_fail_heartbeats_ns(net->fail, COLL_LEASE_BEATS));
+		   ktime_get_ns() + coll_state_heartbeats_ns(net->state, COLL_LEASE_BEATS));
 
 	if (conn->kind == COLL_CONN_CONTROL) {
 		/* Publishes the complete connection. */
@@ -350,11 +350,11 @@ int coll_link_attach_conn(struct coll_link *link, struct coll_conn *conn)
 
 	if (++link->nr_open < 1 + net->id->nlanes)
 		return 0;
-	coll_record_link(&net->fail->trace, link->peer, COLL_LINK_UP, 0);
+	coll_record_link(&net->state->trace, link->peer, COLL_LINK_UP, 0);
 	if (link->required) {
-		spin_lock(&net->fail->lock);
+		spin_lock(&net->state->lock);
 		net->nr_required_open++;
-		spin_unlock(&net->fail->lock);
+		spin_unlock(&net->state->lock);
 		coll_net_try_up(net);
 	}
 	return 0;
@@ -370,11 +370,11 @@ static void link_report_overflow(struct coll_link *link)
 	u32 rank = net->id->rank;
 
 	if (READ_ONCE(link->tx_ring.size) < link->tx_ring.most)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_RESOURCES, rank,
+				     COLLECTIVE_RANK_NONE);
 	else
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_SILENCE, min(link->peer, rank),
-				      max(link->peer, rank));
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_SILENCE, min(link->peer, rank),
+				     max(link->peer, rank));
 }
 
 /**

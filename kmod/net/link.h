@@ -9,7 +9,7 @@
 #include <linux/collective_netlink.h>
 
 #include "core/wire/wire.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "net/mailbox.h"
 #include "net/net.h"
 #include "net/tx_ring.h"
@@ -126,7 +126,7 @@ void coll_link_free(struct coll_link *link, bool reset);
 /* choice.c */
 int coll_link_agree(struct coll_link *link, const struct sockaddr_storage *addr);
 int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr);
-void coll_link_called(struct coll_link *link, const struct coll_transport *transport);
+void coll_link_chosen(struct coll_link *link, const struct coll_transport *transport);
 bool coll_link_cannot(struct coll_link *link, int err);
 
 /* handshake.c */

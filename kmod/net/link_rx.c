@@ -5,12 +5,12 @@
 #include <linux/ktime.h>
 
 #include "core/engine/instance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
-#include "net/query.h"
+#include "net/query_links.h"
 #include "trace/recorder.h"
 
 /* Bytes taken from a control connection before others have their turn. */
@@ -49,13 +49,13 @@ static int receive_ping(struct coll_link *link, const struct coll_control *contr
 {
 	struct coll_net *net = link->net;
 
-	net->ops->submitted(net, link->peer, control->submitted);
+	net->ops->count_received(net, link->peer, control->submitted);
 	/* The path works again if it did not; and a rank that rests has no heartbeat. */
 	link->resend_due = true;
 	coll_link_queue_frame(link, &(struct coll_control) {
 		.kind = COLL_CONTROL_PONG,
 		.position = control->position,
-		.submitted = net->ops->to_submit(net, link->peer),
+		.submitted = net->ops->own_count(net, link->peer),
 	});
 	return 0;
 }
@@ -68,9 +68,9 @@ static int receive_pong(struct coll_link *link, const struct coll_control *contr
 
 	if (control->position > now)
 		return -EPROTO;
-	net->ops->submitted(net, link->peer, control->submitted);
+	net->ops->count_received(net, link->peer, control->submitted);
 	/* The lease begins when the PING was sent, because the peer cannot count from earlier. */
-	lease = control->position + coll_fail_heartbeats_ns(net->fail, COLL_LEASE_BEATS);
+	lease = control->position + coll_state_heartbeats_ns(net->state, COLL_LEASE_BEATS);
 	WRITE_ONCE(link->lease, max(link->lease, lease));
 	/* Payload may wait for the lease: it ends while the member rests. */
 	if (ended)
@@ -112,7 +112,7 @@ static int receive_abort(struct coll_link *link, const struct coll_control *cont
 	reason.error = -coll_reason_error_told(&reason);
 	if (instance == COLL_INSTANCE_GROUP) {
 		WRITE_ONCE(link->peer_fenced, true);
-		coll_fail_report(net->fail, &reason);
+		coll_state_fail(net->state, &reason);
 		return 0;
 	}
 	if (instance & COLL_INSTANCE_P2P &&
@@ -126,12 +126,12 @@ static int receive_leave(struct coll_link *link)
 {
 	struct coll_net *net = link->net;
 
-	set_bit(link->peer, net->fail->peers_left);
+	set_bit(link->peer, net->state->peers_left);
 	/* After the mailbox writes of earlier frames: pairs with lane_iterate(). */
 	smp_store_release(&link->peer_left, true);
-	coll_record_link(&net->fail->trace, link->peer, COLL_LINK_LEFT, 0);
+	coll_record_link(&net->state->trace, link->peer, COLL_LINK_LEFT, 0);
 	net->ops->peer_left(net);
-	coll_fail_peer_left(net->fail);
+	coll_state_peer_left(net->state);
 	return 0;
 }
 
@@ -209,19 +209,19 @@ static void link_down(struct coll_link *link, int err)
 	u32 rank = net->id->rank;
 
 	link->control->state = COLL_CONN_DOWN;
-	coll_record_link(&net->fail->trace, link->peer, COLL_LINK_DOWN, err);
+	coll_record_link(&net->state->trace, link->peer, COLL_LINK_DOWN, err);
 	/* An end in order comes after all that the peer could complete. */
 	if (!err)
 		WRITE_ONCE(link->peer_fenced, true);
 
 	if (err == -EPROTO)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_PROTOCOL, link->peer, rank);
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_PROTOCOL, link->peer, rank);
 	else if (err == -ENOMEM || err == -EDQUOT)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_RESOURCES, rank,
+				     COLLECTIVE_RANK_NONE);
 	else if (!expected)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESET, min(link->peer, rank),
-				      max(link->peer, rank));
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_RESET, min(link->peer, rank),
+				     max(link->peer, rank));
 	net->ops->kick_lanes(net);
 }
 
@@ -238,7 +238,7 @@ void coll_link_receive(struct coll_link *link)
 
 	if (!test_and_clear_bit(COLL_EVENT_READABLE, &conn->events))
 		return;
-	coll_net_make_room(link->net);
+	coll_net_make_space(link->net);
 	link->rx_paused = false;
 	n = conn->ep.transport->receive(&conn->ep, COLL_CONTROL_BUDGET);
 	/* Not in receive(), which holds the lock of the socket. */

@@ -3,7 +3,7 @@
  * Sending on a link: any context queues control frames in a ring, the control runner sends them.
  */
 #include "core/engine/instance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "net/conn.h"
 #include "net/link.h"

@@ -15,7 +15,7 @@ static u32 grants_bytes(u32 size)
 	return size * sizeof(struct coll_mailbox_grant);
 }
 
-/* Make room for @size grants.  Context: control runner, or no other thread; may sleep. */
+/* Make space for @size grants.  Context: control runner, or no other thread; may sleep. */
 static int mailbox_resize(struct coll_mailbox *mailbox, u32 size)
 {
 	struct coll_mailbox_grant *grants, *old = mailbox->grants;
@@ -68,7 +68,7 @@ static u16 *mailbox_head(struct coll_mailbox *mailbox, u64 instance)
 	return &mailbox->head[coll_instance_hash(instance, COLL_MAILBOX_HASH)];
 }
 
-/* Return: 0, or -ENOBUFS: there is no room. */
+/* Return: 0, or -ENOBUFS: there is no space. */
 static int put_grant(struct coll_mailbox *mailbox, const struct coll_control *control)
 {
 	u16 *head = mailbox_head(mailbox, control->instance);
@@ -100,16 +100,16 @@ static int put_position(u64 *at, u64 position)
 	return err;
 }
 
-/* A peer gets one answer to each BLOCKED, and awaits it before the next one. */
+/* A peer gets one reply to each BLOCKED, and awaits it before the next one. */
 static int put_credit(struct coll_mailbox *mailbox, const struct coll_control *control)
 {
 	int err = put_position(&mailbox->credited, control->position);
 
-	if (err || !control->credit_answer)
+	if (err || !control->credit_reply)
 		return err;
-	if (mailbox->answer)
+	if (mailbox->reply)
 		return -EPROTO;
-	mailbox->answer = control->credit_answer;
+	mailbox->reply = control->credit_reply;
 	return 0;
 }
 
@@ -200,8 +200,8 @@ int coll_mailbox_take(struct coll_mailbox *mailbox, struct coll_stream *stream, 
 	if (!err && !stream->by_reference)
 		err = coll_stream_consumed(stream, mailbox->consumed);
 	if (!err)
-		err = coll_stream_credited(stream, mailbox->credited, mailbox->answer);
-	mailbox->answer = COLL_CREDIT_UNASKED;
+		err = coll_stream_credited(stream, mailbox->credited, mailbox->reply);
+	mailbox->reply = COLL_CREDIT_UNASKED;
 	if (!err && mailbox->has_blocked)
 		err = coll_stream_blocked(stream, mailbox->blocked);
 	mailbox->has_blocked = false;

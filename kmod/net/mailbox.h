@@ -13,7 +13,7 @@ struct coll_control;
 /* Buckets of a mailbox's hash of instances. */
 #define COLL_MAILBOX_HASH	32
 
-/* Grants that a mailbox has room for after the first one, and at most. */
+/* Grants that a mailbox has space for after the first one, and at most. */
 #define COLL_MAILBOX_FIRST	8U
 #define COLL_MAILBOX_MOST	(2 * COLL_INFLIGHT)
 
@@ -38,7 +38,7 @@ struct coll_mailbox_grant {
  * @posted: true if there is something to take
  * @consumed: see coll_stream_consumed()
  * @credited: see coll_stream_credited()
- * @answer: likewise; taken once
+ * @reply: likewise; taken once
  * @blocked: see coll_stream_blocked()
  * @has_blocked: true if it is to be taken
  * @ngrants: entries of @grants that are in use
@@ -52,7 +52,7 @@ struct coll_mailbox {
 	bool posted;
 	u64 consumed;
 	u64 credited;
-	u8 answer;
+	u8 reply;
 	bool has_blocked;
 	u64 blocked;
 	u32 ngrants;

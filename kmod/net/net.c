@@ -48,19 +48,20 @@ static const struct coll_endpoint_ops listener_ops = {
  * coll_net_init() - no listener and no link yet
  * @net: zeroed
  * @id: of the member
- * @fail: of the member
+ * @state: of the member
  * @charges: connections and links are charged to
  * @control: the control runner
  * @ops: of the rooms above
  */
-void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct coll_fail *fail,
+void coll_net_init(struct coll_net *net, const struct coll_ident *id,
+		   struct coll_member_state *state,
 		   struct coll_charges *charges, struct coll_runner *control,
 		   const struct coll_net_ops *ops)
 {
 	u32 i;
 
 	net->id = id;
-	net->fail = fail;
+	net->state = state;
 	net->charges = charges;
 	net->control = control;
 	net->ops = ops;
@@ -99,7 +100,7 @@ static int listen_local(struct coll_net *net, struct sockaddr_storage *addr)
 }
 
 /**
- * coll_net_calls() - number of calls to one listener that may come before one of them is answered
+ * coll_net_callers_max() - number of calls to a listener that may come before one is answered
  * @net: of the member
  *
  * All lower ranks may call one that is late, each for all connections of its link.  RDMA refuses
@@ -110,7 +111,7 @@ static int listen_local(struct coll_net *net, struct sockaddr_storage *addr)
  *
  * Return: COLL_CALLS_LEAST to COLL_CALLS_MOST.
  */
-u32 coll_net_calls(const struct coll_net *net)
+u32 coll_net_callers_max(const struct coll_net *net)
 {
 	u64 calls = (u64)net->id->rank * (1 + net->id->nlanes);
 
@@ -123,7 +124,7 @@ static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
 	int err;
 
 	ep->ns = net->ns;
-	ep->calls = coll_net_calls(net);
+	ep->calls = coll_net_callers_max(net);
 	err = net->rdma->listen(ep, addr);
 	if (!err)
 		coll_addr_offer_rdma(addr);
@@ -289,17 +290,17 @@ bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *t
  */
 void coll_net_try_up(struct coll_net *net)
 {
-	struct coll_fail *fail = net->fail;
+	struct coll_member_state *state = net->state;
 
-	spin_lock(&fail->lock);
-	if (fail->state == COLLECTIVE_STATE_CONNECTING &&
+	spin_lock(&state->lock);
+	if (state->value == COLLECTIVE_STATE_CONNECTING &&
 	    net->nr_required_open == net->nr_required) {
-		coll_fail_set_state(fail, COLLECTIVE_STATE_UP);
+		coll_state_set(state, COLLECTIVE_STATE_UP);
 		/* It ticks seldom, or not at all, while it connects. */
 		WRITE_ONCE(net->resting, false);
 		net->ops->resume(net);
 	}
-	spin_unlock(&fail->lock);
+	spin_unlock(&state->lock);
 }
 
 /**
@@ -310,9 +311,9 @@ void coll_net_try_up(struct coll_net *net)
  */
 void coll_net_take_new_conns(struct coll_net *net)
 {
-	spin_lock(&net->fail->lock);
+	spin_lock(&net->state->lock);
 	list_splice_tail_init(&net->new_conns, &net->handshakes);
-	spin_unlock(&net->fail->lock);
+	spin_unlock(&net->state->lock);
 }
 
 /**
@@ -356,7 +357,7 @@ bool coll_net_has_leases(const struct coll_net *net)
 }
 
 /**
- * coll_net_has_calls() - does a connection that is not open have a time limit?
+ * coll_net_is_connecting() - does a connection that is not open have a time limit?
  * @net: of the member
  *
  * A call that this rank makes by TCP has none: it ends by an event, or with CONNECT.
@@ -364,7 +365,7 @@ bool coll_net_has_leases(const struct coll_net *net)
  * Return: true if a caller has to introduce itself in time, a call waits for a heartbeat to be
  * accepted or made again, or RDMA is tried where TCP would do.
  */
-bool coll_net_has_calls(const struct coll_net *net)
+bool coll_net_is_connecting(const struct coll_net *net)
 {
 	const struct coll_link *link;
 
@@ -406,11 +407,11 @@ void coll_net_shrink(struct coll_net *net)
 	/* A thread that submits has it: the member will rest another time. */
 	if (!mutex_trylock(&net->link_mutex))
 		return;
-	spin_lock(&net->fail->lock);
+	spin_lock(&net->state->lock);
 	/* Nothing is in flight then. */
 	if (net->resting && net->tx_ops > COLL_TX_OPS_FIRST)
 		WRITE_ONCE(net->tx_ops, COLL_TX_OPS_FIRST);
-	spin_unlock(&net->fail->lock);
+	spin_unlock(&net->state->lock);
 	/* What cannot be made smaller just now stays as it is. */
 	bytes = coll_tx_ring_bytes(net->id->nlanes, min(net->tx_ops, COLL_TX_OPS_FIRST));
 	if (net->tx_ops <= COLL_TX_OPS_FIRST)
@@ -420,7 +421,7 @@ void coll_net_shrink(struct coll_net *net)
 }
 
 /* Let rings that are low grow.  Return: 0, -EDQUOT or -ENOMEM. */
-static int net_make_room(struct coll_net *net)
+static int net_make_space(struct coll_net *net)
 {
 	struct coll_link *link;
 	int err = 0;
@@ -430,14 +431,14 @@ static int net_make_room(struct coll_net *net)
 	/* Before the rings are looked at: a frame that is queued later sets it again. */
 	WRITE_ONCE(net->tx_low, false);
 	coll_for_each_link(link, net)
-		err = coll_tx_ring_make_room(&link->tx_ring) ?: err;
+		err = coll_tx_ring_make_space(&link->tx_ring) ?: err;
 	if (err)
 		WRITE_ONCE(net->tx_low, true);
 	return err;
 }
 
 /**
- * coll_net_make_room() - have space on all links for what the next frame of a peer may cause
+ * coll_net_make_space() - have space on all links for what the next frame of a peer may cause
  * @net: of the member
  *
  * A rank passes the failure of an operation on to all others, also of operations that it has not
@@ -445,7 +446,7 @@ static int net_make_room(struct coll_net *net)
  *
  * Context: control runner; may sleep.
  */
-void coll_net_make_room(struct coll_net *net)
+void coll_net_make_space(struct coll_net *net)
 {
 	struct coll_link *link;
 	int err;
@@ -455,10 +456,10 @@ void coll_net_make_room(struct coll_net *net)
 	coll_for_each_link(link, net)
 		if (link->control && link->control->state == COLL_CONN_OPEN)
 			coll_link_send(link);
-	err = net_make_room(net);
+	err = net_make_space(net);
 	if (err)
-		coll_fail_report_kind(net->fail, COLLECTIVE_REASON_RESOURCES, net->id->rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(net->state, COLLECTIVE_REASON_RESOURCES, net->id->rank,
+				     COLLECTIVE_RANK_NONE);
 }
 
 /* Have all links space for more requests; @link_mutex is held.  Return: 0, -EDQUOT or -ENOMEM. */
@@ -478,11 +479,11 @@ static int net_grow(struct coll_net *net, u32 ops)
 			if (err)
 				return err;
 		}
-		spin_lock(&net->fail->lock);
+		spin_lock(&net->state->lock);
 		all = net->nr_links == known;
 		if (all)
 			WRITE_ONCE(net->tx_ops, ops);
-		spin_unlock(&net->fail->lock);
+		spin_unlock(&net->state->lock);
 	} while (!all);
 	return 0;
 }
@@ -506,7 +507,7 @@ int coll_net_reserve(struct coll_net *net, u32 ops)
 	if (ops > net->tx_ops)
 		err = net_grow(net, ops);
 	if (!err)
-		err = net_make_room(net);
+		err = net_make_space(net);
 	coll_net_unlock_links(net);
 	return err;
 }
@@ -567,9 +568,9 @@ void coll_net_send_abort(struct coll_net *net)
 	};
 	struct coll_link *link;
 
-	spin_lock(&net->fail->lock);
-	control.reason = net->fail->reason;
-	spin_unlock(&net->fail->lock);
+	spin_lock(&net->state->lock);
+	control.reason = net->state->reason;
+	spin_unlock(&net->state->lock);
 
 	coll_for_each_link(link, net) {
 		if (link->abort_sent_kind == control.reason.kind)

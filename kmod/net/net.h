@@ -16,9 +16,9 @@
 #include <linux/collective.h>
 
 #include "exec/runner.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "ident.h"
-#include "net/query.h"
+#include "net/query_links.h"
 #include "transport/transport.h"
 
 struct coll_answer;
@@ -37,13 +37,12 @@ struct net;
  * @announce: an ANNOUNCE has come.  Return: 0 or -EPROTO
  * @abort: an ABORT of one operation has come, after the calls of a mismatch if it is one
  * @peer_left: a LEAVE has come
- * @submitted: a PING or PONG has come from a peer, with the number of collectives without a key
- * @to_submit: that number for a PING or PONG to a peer
+ * @count_received: a PING or PONG has come from a peer, with the number of its counted collectives
+ * @own_count: that number of this rank, for a PING or PONG to a peer
  * @kick_lane: something was put into a mailbox of a lane
  * @kick_lanes: a link cannot be used any more: have each lane look
  * @answer: say what this rank does, for a query; the answer is zeroed
- * @resume: the member does not rest any more: have it tick.  Called with the lock of struct
- *	coll_fail, in any context
+ * @resume: the member does not rest any more: have it tick.  Called with [l], in any context
  *
  * All others are called by the control runner and may sleep.
  */
@@ -53,8 +52,8 @@ struct coll_net_ops {
 	void (*abort)(struct coll_net *net, const struct coll_control *control,
 		      const struct coll_failure *failure);
 	void (*peer_left)(struct coll_net *net);
-	void (*submitted)(struct coll_net *net, u32 peer, u64 count);
-	u64 (*to_submit)(struct coll_net *net, u32 peer);
+	void (*count_received)(struct coll_net *net, u32 peer, u64 count);
+	u64 (*own_count)(struct coll_net *net, u32 peer);
 	void (*kick_lane)(struct coll_net *net, u32 lane);
 	void (*kick_lanes)(struct coll_net *net);
 	void (*answer)(struct coll_net *net, struct coll_answer *answer);
@@ -93,8 +92,8 @@ enum coll_listener_kind {
  * @waits: true if in this run one was not answered, because there is no place to prove the secret
  *	[C]
  *
- * Each count is at most coll_net_calls().  So callers by one transport take no place of another
- * one, and callers that say nothing take none of those that do.
+ * Each count is at most coll_net_callers_max().  So callers by one transport take no place of
+ * another one, and callers that say nothing take none of those that do.
  */
 struct coll_listener {
 	struct coll_endpoint ep;
@@ -107,7 +106,7 @@ struct coll_listener {
 /**
  * struct coll_net - connections of a member
  * @id: of the member [c]
- * @fail: of the member [c]
+ * @state: of the member [c]
  * @charges: connections and links are charged to [c]
  * @control: the control runner [c]
  * @ops: of the rooms above [c]
@@ -152,7 +151,7 @@ struct coll_listener {
  */
 struct coll_net {
 	const struct coll_ident *id;
-	struct coll_fail *fail;
+	struct coll_member_state *state;
 	struct coll_charges *charges;
 	struct coll_runner *control;
 	const struct coll_net_ops *ops;
@@ -190,11 +189,12 @@ struct coll_net {
 };
 
 /* net.c */
-void coll_net_init(struct coll_net *net, const struct coll_ident *id, struct coll_fail *fail,
+void coll_net_init(struct coll_net *net, const struct coll_ident *id,
+		   struct coll_member_state *state,
 		   struct coll_charges *charges, struct coll_runner *control,
 		   const struct coll_net_ops *ops);
 bool coll_net_has_leases(const struct coll_net *net);
-bool coll_net_has_calls(const struct coll_net *net);
+bool coll_net_is_connecting(const struct coll_net *net);
 bool coll_net_has_pings(const struct coll_net *net);
 void coll_net_shrink(struct coll_net *net);
 int coll_net_reserve(struct coll_net *net, u32 ops);
@@ -203,13 +203,13 @@ void coll_peer_addr_get(const struct coll_peer_addr *peer, struct sockaddr_stora
 
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
-u32 coll_net_calls(const struct coll_net *net);
+u32 coll_net_callers_max(const struct coll_net *net);
 bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport);
 void coll_net_count_refused(struct coll_net *net, const struct sockaddr_storage *caller, int err);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_take_new_conns(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
-void coll_net_make_room(struct coll_net *net);
+void coll_net_make_space(struct coll_net *net);
 bool coll_net_run_links(struct coll_net *net);
 void coll_net_heartbeat(struct coll_net *net, u64 now);
 void coll_net_send_abort(struct coll_net *net);

@@ -212,7 +212,7 @@ bool coll_tx_ring_is_low(const struct coll_tx_ring *ring)
 }
 
 /**
- * coll_tx_ring_make_room() - have space for the frames that a peer's frame may cause
+ * coll_tx_ring_make_space() - have space for the frames that a peer's frame may cause
  * @ring: the ring
  *
  * The ring that may not grow is no failure while it has that space now: requests may have queued
@@ -221,7 +221,7 @@ bool coll_tx_ring_is_low(const struct coll_tx_ring *ring)
  * Context: may sleep.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
-int coll_tx_ring_make_room(struct coll_tx_ring *ring)
+int coll_tx_ring_make_space(struct coll_tx_ring *ring)
 {
 	bool low, full;
 	u32 size;

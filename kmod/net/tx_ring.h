@@ -60,7 +60,7 @@ void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes);
 bool coll_tx_ring_put(struct coll_tx_ring *ring, const u8 *frame);
 bool coll_tx_ring_put_spare(struct coll_tx_ring *ring, const u8 *frame);
 bool coll_tx_ring_is_low(const struct coll_tx_ring *ring);
-int coll_tx_ring_make_room(struct coll_tx_ring *ring);
+int coll_tx_ring_make_space(struct coll_tx_ring *ring);
 bool coll_tx_ring_has_space(struct coll_tx_ring *ring);
 const u8 *coll_tx_ring_begin_send(struct coll_tx_ring *ring, u32 *len);
 void coll_tx_ring_end_send(struct coll_tx_ring *ring, u32 sent);

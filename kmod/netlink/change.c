@@ -9,7 +9,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "member/defaults.h"
 #include "member/group.h"
 #include "member/member.h"
@@ -174,10 +174,10 @@ static bool abort_members(struct coll_group *group)
 	list_for_each_entry(member, &group->members, group_node)
 		reason.rank_a = min(reason.rank_a, member->id.rank);
 	list_for_each_entry(member, &group->members, group_node) {
-		if (READ_ONCE(member->fail.state) == COLLECTIVE_STATE_NEW)
+		if (READ_ONCE(member->state.value) == COLLECTIVE_STATE_NEW)
 			continue;
-		alive |= !READ_ONCE(member->fail.aborted) && !READ_ONCE(member->fail.stopped);
-		coll_fail_report(&member->fail, &reason);
+		alive |= !READ_ONCE(member->state.aborted) && !READ_ONCE(member->state.stopped);
+		coll_state_fail(&member->state, &reason);
 	}
 	return alive;
 }

@@ -75,7 +75,7 @@ static int dump_members(struct coll_dump *dump, struct coll_message *message,
 			dump->item = 0;
 		dump->member = member->serial;
 		if ((dump->rank == COLLECTIVE_RANK_NONE || dump->rank == member->id.rank) &&
-		    READ_ONCE(member->fail.state) != COLLECTIVE_STATE_NEW) {
+		    READ_ONCE(member->state.value) != COLLECTIVE_STATE_NEW) {
 			err = object->put_member(message, dump, member);
 			if (err)
 				return err;

@@ -68,7 +68,7 @@ static int event_filter(struct sock *sk, struct sk_buff *skb, void *data)
 /* See coll_notice_setup(). */
 static int event_send(struct coll_notices *notices, const struct coll_notice *notice, u32 lost)
 {
-	const struct coll_member *member = container_of(notices, struct coll_member, fail.notices);
+	const struct coll_member *member = container_of(notices, struct coll_member, state.notices);
 	struct coll_group *group = member->group;
 	struct sk_buff *skb;
 	int err;
@@ -86,7 +86,7 @@ static int event_send(struct coll_notices *notices, const struct coll_notice *no
 	err = genlmsg_multicast_netns_filtered(&collective_nl_family, group->net, skb, 0,
 					       COLLECTIVE_NLGRP_EVENTS, GFP_KERNEL, event_filter,
 					       group);
-	/* A socket without room gets ENOBUFS by itself. */
+	/* A socket without space gets ENOBUFS by itself. */
 	return err == -ESRCH || err == -ENOBUFS ? 0 : err;
 }
 

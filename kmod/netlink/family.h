@@ -141,7 +141,7 @@ int coll_put_times(struct coll_message *message, struct coll_dump *dump,
 int coll_put_waits(struct coll_message *message, struct coll_dump *dump,
 		   struct coll_member *member);
 
-/* query.c */
+/* ask.c */
 int coll_put_answers(struct coll_message *message, struct coll_dump *dump,
 		     struct coll_member *member);
 

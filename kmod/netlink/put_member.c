@@ -86,16 +86,16 @@ static int put_counters(struct sk_buff *skb, const struct coll_member *member)
 static int put_locked(struct sk_buff *skb, struct coll_member *member)
 {
 	const struct coll_last_failure *last = &member->requests.last_failure;
-	struct coll_fail *fail = &member->fail;
+	struct coll_member_state *state = &member->state;
 	int err;
 
-	spin_lock(&fail->lock);
-	err = nla_put_u32(skb, COLLECTIVE_A_MEMBER_STATE, fail->state) ||
-	      coll_put_reason(skb, COLLECTIVE_A_MEMBER_REASON, &fail->reason,
+	spin_lock(&state->lock);
+	err = nla_put_u32(skb, COLLECTIVE_A_MEMBER_STATE, state->value) ||
+	      coll_put_reason(skb, COLLECTIVE_A_MEMBER_REASON, &state->reason,
 			      COLL_INSTANCE_GROUP) ||
 	      coll_put_reason(skb, COLLECTIVE_A_MEMBER_LAST_FAILURE, &last->reason,
 			      last->instance);
-	spin_unlock(&fail->lock);
+	spin_unlock(&state->lock);
 	return err;
 }
 
@@ -132,7 +132,7 @@ int coll_put_member(struct coll_message *message, struct coll_dump *dump,
 	      nla_put_u32(skb, COLLECTIVE_A_MEMBER_TIMEOUT_MS, timeout_ms(member)) ||
 	      nla_put_u32(skb, COLLECTIVE_A_MEMBER_HEARTBEAT_MS, member->id.heartbeat_ms) ||
 	      nla_put_uint(skb, COLLECTIVE_A_MEMBER_EVENTS_LOST,
-			   coll_notices_lost(&member->fail.notices)) ||
+			   coll_notices_lost(&member->state.notices)) ||
 	      put_counters(skb, member) ||
 	      put_traffic(skb, COLLECTIVE_A_MEMBER_TRAFFIC, member, NULL) ||
 	      put_locked(skb, member);

@@ -65,7 +65,7 @@ int coll_put_requests(struct coll_message *message, struct coll_dump *dump,
 	const struct coll_request *request;
 	int err = 0;
 
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	/* COLL_INFLIGHT at most; ids rise in the order of the list. */
 	list_for_each_entry(request, &reqs->inflight_list, node) {
 		if (request->id < dump->item || request->submit_ns > dump->until)
@@ -75,6 +75,6 @@ int coll_put_requests(struct coll_message *message, struct coll_dump *dump,
 			break;
 		dump->item = request->id + 1;
 	}
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	return err;
 }

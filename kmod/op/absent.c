@@ -48,7 +48,7 @@ static bool absent_known(const struct coll_requests *reqs, u64 instance)
  */
 void coll_absent_attribute(struct coll_requests *reqs)
 {
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (is_unattributed(&reqs->last_failure.reason) &&
 	    absent_known(reqs, reqs->last_failure.instance))
 		reqs->last_failure.reason.rank_b = reqs->match.absent.last[0].rank;
@@ -65,7 +65,7 @@ void coll_absent_hold_completion(struct coll_request *request)
 {
 	const struct coll_requests *reqs = request->reqs;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (is_unattributed(&request->failure.reason) &&
 	    coll_instance_is_counted(request->instance) &&
 	    !absent_known(reqs, request->instance))
@@ -82,7 +82,7 @@ bool coll_absent_release_completion(struct coll_request *request)
 {
 	bool held = request->absent_pending;
 
-	lockdep_assert_held(&request->reqs->fail->lock);
+	lockdep_assert_held(&request->reqs->state->lock);
 	request->absent_pending = false;
 	return held;
 }
@@ -93,7 +93,7 @@ static bool absent_add(struct coll_requests *reqs, u64 instance, u32 rank, u64 p
 	struct coll_absents *absents = &reqs->match.absent;
 	u64 ms = lower_32_bits(position) - 1;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (absents->n && instance < absents->instance)
 		return false;
 	if (!absents->n || instance > absents->instance)
@@ -108,7 +108,7 @@ static bool absent_add(struct coll_requests *reqs, u64 instance, u32 rank, u64 p
 		};
 	absents->n++;
 	coll_absent_attribute(reqs);
-	coll_record_absent(&reqs->fail->trace, instance, rank);
+	coll_record_absent(&reqs->state->trace, instance, rank);
 	return true;
 }
 
@@ -138,7 +138,7 @@ bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
 {
 	u64 now = ktime_get_ns(), before = 0;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (reason->kind != COLLECTIVE_REASON_DEADLINE || !coll_instance_is_counted(instance) ||
 	    instance < reqs->next_instance)
 		return false;
@@ -182,14 +182,14 @@ void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *
 	if (reason->kind != COLLECTIVE_REASON_DEADLINE || !lower_32_bits(control->position) ||
 	    !coll_instance_is_counted(instance) || reason->rank_b >= reqs->id->nranks)
 		return;
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	/* No rank can be further ahead. */
 	if (instance < reqs->next_instance + COLL_AHEAD_MAX)
 		is_new = absent_add(reqs, instance, reason->rank_b, control->position);
-	request = is_new ? coll_request_find(reqs, instance) : NULL;
+	request = is_new ? coll_request_by_instance(reqs, instance) : NULL;
 	if (request)
 		released = coll_absent_release_completion(request);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	if (released)
 		coll_request_report(request, READ_ONCE(request->abort.error));
 	if (is_new)
@@ -207,7 +207,7 @@ void coll_absent_status(const struct coll_requests *reqs, struct collective_stat
 	u64 now = ktime_get_ns();
 	u32 i, rank;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	status->absent_instance = absents->n ? absents->instance : COLL_INSTANCE_GROUP;
 	status->nabsent = absents->n;
 	if (reqs->last_failure.reason.kind != COLLECTIVE_REASON_NONE)

@@ -15,7 +15,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/stat.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "lane/lane.h"
 #include "limits.h"
 #include "net/net.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Cancelling an operation: it fails, here and on every other rank. */
 #include "core/engine/instance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "op/request.h"
 #include "op/requests.h"
 
@@ -61,11 +61,11 @@ int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 nu
 	struct coll_request *request;
 	int err = 0;
 
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	request = request_by(reqs, by, number);
 	if (!request || !atomic_read(&request->parts_pending)) {
 		err = -ENOENT;
-	} else if (reqs->fail->aborted || request->abort.error || request->cancelled) {
+	} else if (reqs->state->aborted || request->abort.error || request->cancelled) {
 		/* In a failed group all operations fail, with the group's reason. */
 		err = -EALREADY;
 	} else {
@@ -77,12 +77,12 @@ int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 nu
 		 * too.
 		 */
 		if (request->waits_for_instance && by == COLL_FIND_BY_CTX)
-			request = coll_request_find(reqs, instance);
+			request = coll_request_by_instance(reqs, instance);
 		if (request && !request->waits_for_instance) {
 			coll_match_fail(reqs, request, instance, &failure);
 			return 0;
 		}
 	}
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	return err;
 }

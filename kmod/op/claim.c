@@ -10,7 +10,7 @@
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "op/request.h"
 #include "op/requests.h"
@@ -35,7 +35,7 @@ void coll_wait_notify(struct coll_request *request)
 {
 	struct coll_wait *wait = container_of(request->waiter, struct coll_wait, event);
 
-	lockdep_assert_held(&request->reqs->fail->lock);
+	lockdep_assert_held(&request->reqs->state->lock);
 	/* The waiter itself runs the lane that completed the request. */
 	if (wait->task == current) {
 		wait->self_notified = true;
@@ -51,7 +51,7 @@ void coll_wait_notify(struct coll_request *request)
  */
 void coll_wait_claim(struct coll_wait *wait, struct coll_request *request)
 {
-	lockdep_assert_held(&request->reqs->fail->lock);
+	lockdep_assert_held(&request->reqs->state->lock);
 	request->waiter = &wait->event;
 	wait->nparts = max(wait->nparts, request->first_lane + request->nparts);
 	wait->bytes = max(wait->bytes, request->plan.count * request->plan.size);
@@ -68,7 +68,7 @@ void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs)
 	u32 i;
 
 	for (i = 0; i < wait->n; i++) {
-		request = coll_table_find(reqs, wait->ids[i]);
+		request = coll_request_by_id(reqs, wait->ids[i]);
 		if (!request || request->waiter != &wait->event)
 			continue;
 		request->waiter = NULL;
@@ -77,7 +77,7 @@ void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs)
 			request->wait_end = wait->end;
 		/* Threads in poll() were not woken while the request was claimed. */
 		if (request->complete)
-			wake_up_all(&reqs->fail->state_wait);
+			wake_up_all(&reqs->state->wait);
 	}
 }
 
@@ -88,9 +88,9 @@ void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs)
  */
 void coll_wait_unclaim_all(struct coll_wait *wait, struct coll_requests *reqs)
 {
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	coll_wait_unclaim(wait, reqs);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 }
 
 /**
@@ -107,7 +107,7 @@ struct coll_request *coll_wait_pop(struct coll_wait *wait, struct coll_requests 
 	struct coll_request *request;
 
 	for (wait->index = 0; wait->index < wait->n; wait->index++) {
-		request = coll_table_find(reqs, wait->ids[wait->index]);
+		request = coll_request_by_id(reqs, wait->ids[wait->index]);
 		if (!request || !request->complete)
 			continue;
 		coll_table_remove(request);
@@ -130,11 +130,11 @@ struct coll_request *coll_wait_reap(struct coll_wait *wait, struct coll_requests
 	struct coll_request *request;
 
 	wait->self_notified = false;
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	request = coll_wait_pop(wait, reqs);
 	if (!request && last)
 		coll_wait_unclaim(wait, reqs);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	return request;
 }
 

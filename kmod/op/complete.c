@@ -8,7 +8,7 @@
 #include <linux/sched.h>
 
 #include "core/engine/instance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/times.h"
@@ -30,25 +30,25 @@ static u64 request_received(const struct coll_request *request)
 
 static void request_tell_mismatch(const struct coll_request *request)
 {
-	struct coll_fail *fail = request->reqs->fail;
+	struct coll_member_state *state = request->reqs->state;
 	struct coll_notice notice = {
 		.kind = COLLECTIVE_EVENT_KIND_MISMATCH,
-		.state = fail->state,
+		.state = state->value,
 		.reason = request->reqs->last_failure.reason,
 		.instance = request->instance,
 	};
 
 	memcpy(notice.calls, request->failure.calls, sizeof(notice.calls));
-	coll_notice_post(&fail->notices, &notice);
+	coll_notice_post(&state->notices, &notice);
 }
 
 static void request_failed(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	reqs->last_failure.reason = request->abort.error ?
-		request->failure.reason : reqs->fail->reason;
+		request->failure.reason : reqs->state->reason;
 	reqs->last_failure.instance = request->instance;
 	coll_absent_attribute(reqs);
 	reqs->last_failure.at = ktime_get_ns();
@@ -93,7 +93,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	else if (request->received > request->plan.count)
 		request->error = -EMSGSIZE;
 	failed = request->error && request->error != -EMSGSIZE;
-	now = coll_record_done(&reqs->fail->trace, request->instance, request->error,
+	now = coll_record_done(&reqs->state->trace, request->instance, request->error,
 			       failed ? &reqs->last_failure.reason : NULL, request->submit_ns);
 	coll_times_add(request, now);
 	note_completion(request, failed);
@@ -104,8 +104,8 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	else if (request->waiter)
 		coll_wait_notify(request);
 	else
-		wake_up_all(&reqs->fail->state_wait);
-	if (!reqs->inflight && reqs->fail->aborted)
-		wake_up_all(&reqs->fail->state_wait);
+		wake_up_all(&reqs->state->wait);
+	if (!reqs->inflight && reqs->state->aborted)
+		wake_up_all(&reqs->state->wait);
 	return next;
 }

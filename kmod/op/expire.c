@@ -12,7 +12,7 @@
 #include <linux/ktime.h>
 
 #include "exec/runner.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "op/request.h"
 #include "op/requests.h"
@@ -23,7 +23,7 @@ static struct coll_request *find_late(struct coll_requests *reqs, unsigned long 
 	struct coll_request *request;
 	unsigned long next;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	reqs->expire_by = 0;
 	/* COLL_INFLIGHT at most. */
 	list_for_each_entry(request, &reqs->inflight_list, node) {
@@ -80,11 +80,11 @@ static bool is_slow(const struct coll_request *request)
 /* Post the notice of an operation that is slow, once. */
 static void tell_slow(struct coll_request *request)
 {
-	struct coll_fail *fail = request->reqs->fail;
+	struct coll_member_state *state = request->reqs->state;
 	long left = request->deadline - jiffies;
 	struct coll_notice notice = {
 		.kind = COLLECTIVE_EVENT_KIND_SLOW,
-		.state = fail->state,
+		.state = state->value,
 		.request = request->id,
 		.instance = request->instance,
 		.age_ns = ktime_get_ns() - request->submit_ns,
@@ -95,10 +95,10 @@ static void tell_slow(struct coll_request *request)
 		},
 	};
 
-	lockdep_assert_held(&fail->lock);
+	lockdep_assert_held(&state->lock);
 	request->slow_at = 0;
 	notice.nwaits = coll_request_waits(request, notice.waits, ARRAY_SIZE(notice.waits));
-	coll_notice_post(&fail->notices, &notice);
+	coll_notice_post(&state->notices, &notice);
 }
 
 /**
@@ -115,19 +115,19 @@ void coll_expire_work(struct work_struct *work)
 		struct coll_failure failure;
 		struct coll_reason reason;
 
-		spin_lock(&reqs->fail->lock);
-		if (reqs->fail->aborted) {
-			spin_unlock(&reqs->fail->lock);
+		spin_lock(&reqs->state->lock);
+		if (reqs->state->aborted) {
+			spin_unlock(&reqs->state->lock);
 			return;
 		}
 		request = find_late(reqs, jiffies);
 		if (request && is_slow(request)) {
 			tell_slow(request);
-			spin_unlock(&reqs->fail->lock);
+			spin_unlock(&reqs->state->lock);
 			continue;
 		}
 		if (request && coll_absent_release_completion(request)) {
-			spin_unlock(&reqs->fail->lock);
+			spin_unlock(&reqs->state->lock);
 			coll_request_report(request, READ_ONCE(request->abort.error));
 			continue;
 		}
@@ -142,13 +142,13 @@ void coll_expire_work(struct work_struct *work)
 			mod_delayed_work(coll_unbound_wq, &reqs->expiry,
 					 max_t(long, reqs->expire_by - jiffies, 0));
 		}
-		spin_unlock(&reqs->fail->lock);
+		spin_unlock(&reqs->state->lock);
 
 		/*
 		 * The operation has failed before, and its memory is still in use: fail the group.
 		 */
 		if (request)
-			coll_fail_report(reqs->fail, &reason);
+			coll_state_fail(reqs->state, &reason);
 		return;
 	}
 }

@@ -178,7 +178,7 @@ static bool is_decided(struct coll_request *request)
 	if (!request->match_pending || !match_complete(request))
 		return false;
 	request->match_pending = false;
-	coll_record_agreed(&request->reqs->fail->trace, request->instance);
+	coll_record_agreed(&request->reqs->state->trace, request->instance);
 	return true;
 }
 
@@ -204,7 +204,7 @@ static u32 departed_peer(const struct coll_request *request)
 static void apply_unexpected(struct coll_request *request, struct coll_failure *failure)
 {
 	struct coll_requests *reqs = request->reqs;
-	const struct coll_failure *failed = coll_failed_ops_find(reqs->fail->failed_ops,
+	const struct coll_failure *failed = coll_failed_ops_find(reqs->state->failed_ops,
 								 request->instance);
 	const struct coll_unexpected_call *call = coll_unexpected_find(reqs, request->instance);
 
@@ -340,8 +340,8 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	    peer != coll_match_prev_peer(reqs, control->position))
 		return -EPROTO;
 
-	spin_lock(&reqs->fail->lock);
-	request = coll_request_find(reqs, instance);
+	spin_lock(&reqs->state->lock);
+	request = coll_request_by_instance(reqs, instance);
 	/* If the round was heard already, the frame belongs to the next use of the key. */
 	if (request && !(request->rounds_heard & BIT(control->position))) {
 		fails = match_request(request, control->position, &signature, &balance,
@@ -351,7 +351,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 		fails = match_unexpected(reqs, instance, control->position, &signature, &balance,
 					 &failure);
 		if (!request)
-			failed = coll_failed_ops_find(reqs->fail->failed_ops, instance);
+			failed = coll_failed_ops_find(reqs->state->failed_ops, instance);
 	}
 	if (fails > 0) {
 		coll_match_fail(reqs, request, instance, &failure);
@@ -359,7 +359,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	}
 	if (failed)
 		failure = *failed;
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 
 	/*
 	 * The peer was told of the failure before; a peer that announces the operation has not read
@@ -368,8 +368,8 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	if (failed)
 		coll_link_queue_failure(coll_link_get(reqs->net, peer), instance, &failure);
 	if (fails == -ENOMEM || fails == -EDQUOT)
-		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(reqs->state, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
+				     COLLECTIVE_RANK_NONE);
 	else if (decided)
 		coll_request_report(request, 0);
 	return fails == -EPROTO ? fails : 0;
@@ -392,8 +392,8 @@ void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 p
 	struct coll_failure failure;
 	bool fails = false;
 
-	spin_lock(&reqs->fail->lock);
-	request = coll_request_find(reqs, instance);
+	spin_lock(&reqs->state->lock);
+	request = coll_request_by_instance(reqs, instance);
 	if (request && !request->abort.error && request->mismatch_peer == COLL_NO_RANK) {
 		request->mismatch_peer = peer;
 		request->mismatch_ns = ktime_get_ns();
@@ -404,7 +404,7 @@ void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 p
 	if (fails)
 		coll_match_fail(reqs, request, instance, &failure);
 	else
-		spin_unlock(&reqs->fail->lock);
+		spin_unlock(&reqs->state->lock);
 }
 
 /**
@@ -418,17 +418,17 @@ void coll_match_peer_left(struct coll_requests *reqs)
 	struct coll_request *request;
 	u32 departed = COLL_NO_RANK;
 
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	/* COLL_INFLIGHT at most, once for each LEAVE. */
 	list_for_each_entry(request, &reqs->inflight_list, node) {
 		departed = departed_peer(request);
 		if (departed != COLL_NO_RANK)
 			break;
 	}
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 
 	if (departed != COLL_NO_RANK)
-		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_LEFT, departed, reqs->id->rank);
+		coll_state_fail_kind(reqs->state, COLLECTIVE_REASON_LEFT, departed, reqs->id->rank);
 }
 
 static struct coll_request *match_pending(struct coll_requests *reqs)
@@ -450,19 +450,20 @@ static void match_end(struct coll_requests *reqs)
 	 * COLL_INFLIGHT rounds at most, each from the head of the list; the group fails only once.
 	 */
 	do {
-		spin_lock(&reqs->fail->lock);
+		spin_lock(&reqs->state->lock);
 		request = match_pending(reqs);
 		if (request && !coll_absent_release_completion(request))
 			request->match_pending = false;
-		spin_unlock(&reqs->fail->lock);
+		spin_unlock(&reqs->state->lock);
 		if (request)
-			coll_request_report(request, READ_ONCE(reqs->fail->aborted));
+			coll_request_report(request, READ_ONCE(reqs->state->aborted));
 	} while (request);
 }
 
 static bool is_unexplained(const struct coll_request *request, u64 now)
 {
-	u64 announce_ns = min_t(u64, coll_fail_heartbeats_ns(request->reqs->fail, 1), NSEC_PER_SEC);
+	u64 announce_ns = min_t(u64, coll_state_heartbeats_ns(request->reqs->state, 1),
+				NSEC_PER_SEC);
 
 	return request->mismatch_peer != COLL_NO_RANK && !request->abort.error &&
 		atomic_read(&request->parts_pending) &&
@@ -474,12 +475,12 @@ static void announce_overdue(struct coll_requests *reqs)
 {
 	struct coll_request *request;
 
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	/* COLL_INFLIGHT at most, once a heartbeat. */
 	list_for_each_entry(request, &reqs->inflight_list, node)
 		if (!request->abort.error)
 			announce_now(request);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 }
 
 /*
@@ -491,7 +492,7 @@ static void fail_unexplained(struct coll_requests *reqs, u64 now)
 	struct coll_request *request;
 	struct coll_failure failure;
 
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	list_for_each_entry(request, &reqs->inflight_list, node) {
 		if (!is_unexplained(request, now))
 			continue;
@@ -500,7 +501,7 @@ static void fail_unexplained(struct coll_requests *reqs, u64 now)
 		coll_match_fail(reqs, request, request->instance, &failure);
 		return;
 	}
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 }
 
 /**
@@ -512,11 +513,11 @@ static void fail_unexplained(struct coll_requests *reqs, u64 now)
  */
 void coll_match_heartbeat(struct coll_requests *reqs, u64 now)
 {
-	/* Pairs with the release in coll_fail_report(): @aborted is read before @settled_at. */
-	if (!smp_load_acquire(&reqs->fail->aborted)) {
+	/* Pairs with the release in coll_state_fail(): @aborted is read before @settled_at. */
+	if (!smp_load_acquire(&reqs->state->aborted)) {
 		announce_overdue(reqs);
 		fail_unexplained(reqs, now);
-	} else if (coll_fail_reason_final(reqs->fail, now)) {
+	} else if (coll_state_is_final(reqs->state, now)) {
 		match_end(reqs);
 	}
 }
@@ -539,9 +540,9 @@ u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer)
 		;
 	if (round == rounds)
 		return 0;
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	count = coll_unexpected_submitted_for(reqs, round);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	return count;
 }
 
@@ -561,9 +562,9 @@ void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 coun
 		;
 	if (round == rounds)
 		return;
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	coll_unexpected_receive_submitted(reqs, round, count);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 }
 
 /**

@@ -11,7 +11,7 @@
 #include "core/engine/engine.h"
 #include "core/match/balance.h"
 #include "core/match/distance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 
 struct coll_link;
@@ -122,13 +122,13 @@ struct coll_failure coll_match_signature_failure(u32 rank_a, const struct coll_s
 struct coll_failure coll_match_mismatch_failure(const struct coll_request *request);
 struct coll_failure coll_match_balance_failure(const struct coll_request *request, u64 total);
 void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
-		     const struct coll_failure *failure) __releases(&reqs->fail->lock);
+		     const struct coll_failure *failure) __releases(&reqs->state->lock);
 void coll_match_abort(struct coll_requests *reqs, u64 instance,
 		      const struct coll_failure *failure);
 void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 			     const struct coll_failure *failure);
 
-/* unexpected.c */
+/* unexpected_calls.c */
 int coll_unexpected_setup(struct coll_requests *reqs);
 void coll_unexpected_cleanup(struct coll_requests *reqs);
 struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 instance);

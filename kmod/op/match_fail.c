@@ -125,9 +125,9 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
  */
 void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure)
-	__releases(&reqs->fail->lock)
+	__releases(&reqs->state->lock)
 {
-	int error = coll_errno_for_rank(reqs->fail, &failure->reason);
+	int error = coll_errno_for_rank(reqs->state, &failure->reason);
 	bool is_new = false, report = false, absent = false;
 	struct coll_control control;
 	int known = 0;
@@ -148,14 +148,14 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		known = coll_unexpected_fail(reqs, instance, failure);
 	is_new |= known > 0;
 	if (is_new)
-		coll_record_fail(&reqs->fail->trace, instance, &failure->reason);
+		coll_record_fail(&reqs->state->trace, instance, &failure->reason);
 	if (is_new && !request)
 		absent = coll_absent_self_report(reqs, instance, &failure->reason, &control);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 
 	if (known < 0)
-		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(reqs->state, COLLECTIVE_REASON_RESOURCES, reqs->id->rank,
+				     COLLECTIVE_RANK_NONE);
 	if (is_new)
 		broadcast_abort(reqs, instance, failure);
 	if (absent)
@@ -175,8 +175,8 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 void coll_match_abort(struct coll_requests *reqs, u64 instance,
 		      const struct coll_failure *failure)
 {
-	spin_lock(&reqs->fail->lock);
-	coll_match_fail(reqs, coll_request_find(reqs, instance), instance, failure);
+	spin_lock(&reqs->state->lock);
+	coll_match_fail(reqs, coll_request_by_instance(reqs, instance), instance, failure);
 }
 
 /**
@@ -189,7 +189,7 @@ void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 			     const struct coll_failure *failure)
 {
 	if (failure->reason.kind == COLLECTIVE_REASON_LEFT)
-		coll_fail_report(reqs->fail, &failure->reason);
+		coll_state_fail(reqs->state, &failure->reason);
 	else
 		coll_match_abort(reqs, instance, failure);
 }

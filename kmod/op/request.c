@@ -250,7 +250,7 @@ static void request_reserve(struct coll_request *request)
 	u64 volume;
 	u32 i;
 
-	coll_recorder_reserve(&reqs->fail->trace, reqs->charges);
+	coll_recorder_reserve(&reqs->state->trace, reqs->charges);
 	if (request->eager)
 		return;
 	volume = max(coll_plan_result(&request->plan), request->footprint.block);
@@ -342,7 +342,7 @@ static int request_links(struct coll_request *request)
 	int err = 0;
 
 	/* The request cannot start then, even if the group is up before its submission. */
-	if (READ_ONCE(reqs->fail->state) != COLLECTIVE_STATE_UP)
+	if (READ_ONCE(reqs->state->value) != COLLECTIVE_STATE_UP)
 		return 0;
 	/* CONNECT makes the links to neighbours, and in a small group all links. */
 	if ((!plan->schedule->ring && reqs->net->nr_required < reqs->id->nranks - 1) ||

@@ -9,7 +9,7 @@
 
 #include "core/engine/engine.h"
 #include "core/match/balance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "lane/part.h"
 #include "op/footprint.h"
 #include "op/layout.h"
@@ -173,8 +173,8 @@ struct coll_request *coll_request_new(struct coll_requests *reqs, const struct c
 void coll_request_free(struct coll_request *request);
 
 /* table.c */
-struct coll_request *coll_request_find(struct coll_requests *reqs, u64 instance);
-struct coll_request *coll_table_find(struct coll_requests *reqs, u64 id);
+struct coll_request *coll_request_by_instance(struct coll_requests *reqs, u64 instance);
+struct coll_request *coll_request_by_id(struct coll_requests *reqs, u64 id);
 bool coll_table_full(struct coll_requests *reqs);
 int coll_table_reserve(struct coll_requests *reqs, u32 n);
 bool coll_table_has_place(const struct coll_requests *reqs);
@@ -204,10 +204,10 @@ void coll_timer_arm(struct coll_request *request);
 /* expire.c */
 void coll_expire_work(struct work_struct *work);
 
-/* answer.c */
+/* query_ops.c */
 u32 coll_request_state(const struct coll_request *request);
 
-/* waits.c */
+/* awaited_ranks.c */
 u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max);
 
 #endif /* COLL_REQUEST_H */

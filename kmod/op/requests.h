@@ -2,8 +2,8 @@
 /*
  * The requests of a member and the tables that hold them.
  *
- * [l] is the lock of struct coll_fail.  A request is in @table from the moment it has an id until a
- * thread or its completion_ops has collected it.  While it is in flight it is also in
+ * [l] is the lock of struct coll_member_state.  A request is in @table from the moment it has an id
+ * until a thread or its completion_ops has collected it.  While it is in flight it is also in
  * @inflight_list and can be found by its instance.
  */
 #ifndef COLL_REQUESTS_H
@@ -15,7 +15,7 @@
 #include <linux/collective.h>
 
 #include "core/wire/answer.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "op/match.h"
 
 struct coll_charges;
@@ -80,7 +80,7 @@ struct coll_last_ops {
 /**
  * struct coll_requests - requests of a member
  * @id: of the member [c]
- * @fail: of the member [c]
+ * @state: of the member [c]
  * @net: of the member [c]
  * @lanes: of the member [c]
  * @charges: account that the memory of operations is charged to [c]
@@ -109,7 +109,7 @@ struct coll_last_ops {
  */
 struct coll_requests {
 	const struct coll_ident *id;
-	struct coll_fail *fail;
+	struct coll_member_state *state;
 	struct coll_net *net;
 	struct coll_lane *lanes;
 	struct coll_charges *charges;
@@ -147,7 +147,7 @@ void coll_requests_cleanup(struct coll_requests *reqs);
 
 extern const struct coll_lane_ops coll_request_lane_ops;
 
-/* answer.c */
+/* query_ops.c */
 void coll_answer_add_failure(struct coll_answer *answer, enum coll_answer_part part,
 			     const struct coll_reason *reason, u64 instance, u64 at);
 void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *answer);

@@ -13,7 +13,7 @@
 #include <linux/ktime.h>
 
 #include "core/engine/instance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/times.h"
@@ -67,7 +67,7 @@ static bool is_too_far_ahead(const struct coll_requests *reqs)
  * Return: 0 if there is space for the request and for what it leaves behind if it fails; else a
  * negative errno.
  */
-static int check_room(const struct coll_request *request)
+static int check_space(const struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	bool p2p = coll_plan_is_p2p(&request->plan);
@@ -229,15 +229,15 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	struct coll_requests *reqs = request->reqs;
 	int err = 0;
 
-	spin_lock(&reqs->fail->lock);
-	if (reqs->fail->aborted)
-		err = reqs->fail->aborted;
-	else if (reqs->fail->state != COLLECTIVE_STATE_UP || !request->links_ready)
+	spin_lock(&reqs->state->lock);
+	if (reqs->state->aborted)
+		err = reqs->state->aborted;
+	else if (reqs->state->value != COLLECTIVE_STATE_UP || !request->links_ready)
 		err = -ENOTCONN;
 	else
-		err = check_room(request) ?: (has_space(reqs) ? 0 : -ENOBUFS);
+		err = check_space(request) ?: (has_space(reqs) ? 0 : -ENOBUFS);
 	if (err) {
-		spin_unlock(&reqs->fail->lock);
+		spin_unlock(&reqs->state->lock);
 		return err;
 	}
 
@@ -248,7 +248,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 		request->first_lane = request->instance % reqs->id->nlanes;
 	start_result_init(result);
 	atomic64_inc(&reqs->counters.submitted);
-	coll_record_submit(&reqs->fail->trace, request->instance, &request->signature,
+	coll_record_submit(&reqs->state->trace, request->instance, &request->signature,
 			   request->footprint.block, request->nparts, request->submit_ns);
 	coll_table_start(request);
 	coll_table_insert(request);
@@ -259,7 +259,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 		start_request(request, result);
 	if (!wait)
 		kick_lanes(request);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 
 	return 0;
 }
@@ -271,11 +271,11 @@ static u32 start_next(struct coll_request *request, struct start_result *result)
 	u64 now;
 
 	start_result_init(result);
-	if (reqs->fail->aborted && coll_fail_reason_final(reqs->fail, ktime_get_ns())) {
+	if (reqs->state->aborted && coll_state_is_final(reqs->state, ktime_get_ns())) {
 		request->waits_for_instance = false;
 		result->ended = atomic_read(&request->parts_pending);
 	} else {
-		now = coll_record_begin(&reqs->fail->trace, request->instance);
+		now = coll_record_begin(&reqs->state->trace, request->instance);
 		coll_times_queued(request, now);
 		start_request(request, result);
 		kick_lanes(request);
@@ -301,15 +301,15 @@ static void request_report(struct coll_request *request, u32 parts, int error)
 			return;
 		atomic64_inc(&reqs->counters.completed);
 
-		spin_lock(&reqs->fail->lock);
+		spin_lock(&reqs->state->lock);
 		next = coll_request_complete(request);
 		parts = next ? start_next(next, &result) : 0;
-		spin_unlock(&reqs->fail->lock);
+		spin_unlock(&reqs->state->lock);
 		if (!next)
 			return;
 		start_result_finish(&result, reqs);
 		request = next;
-		error = parts ? READ_ONCE(next->abort.error) ?: reqs->fail->aborted : 0;
+		error = parts ? READ_ONCE(next->abort.error) ?: reqs->state->aborted : 0;
 	}
 }
 

@@ -10,7 +10,7 @@
 #include <linux/slab.h>
 
 #include "core/engine/instance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "limits.h"
@@ -50,7 +50,7 @@ static struct coll_request **table_replace(struct coll_requests *reqs,
 	struct coll_request **old = reqs->table;
 	u32 i, n = reqs->table_size;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	/* Ids that differ in their low bits do so with more of these bits. */
 	for (i = 0; i < n; i++)
 		if (old[i])
@@ -83,11 +83,11 @@ int coll_table_reserve(struct coll_requests *reqs, u32 n)
 	table = kcalloc(size, sizeof(*table), GFP_KERNEL_ACCOUNT);
 	if (!table)
 		err = -ENOMEM;
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	/* Another thread may have been first. */
 	if (!err && size > reqs->table_size)
 		table = table_replace(reqs, table, &size);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	kfree(table);
 	coll_uncharge(reqs->charges, table_bytes(size));
 	return err;
@@ -120,18 +120,18 @@ bool coll_table_has_place(const struct coll_requests *reqs)
 
 static struct coll_request **table_slot(struct coll_requests *reqs, u64 id)
 {
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	return &reqs->table[id & (reqs->table_size - 1)];
 }
 
 /**
- * coll_table_find() - the request with an id
+ * coll_request_by_id() - the request with an id
  * @reqs: of the member, which is locked
  * @id: of the request; 0: of none
  *
  * Return: a request that is not collected yet, or NULL.
  */
-struct coll_request *coll_table_find(struct coll_requests *reqs, u64 id)
+struct coll_request *coll_request_by_id(struct coll_requests *reqs, u64 id)
 {
 	struct coll_request *request = *table_slot(reqs, id);
 
@@ -184,17 +184,17 @@ static struct coll_request *find_oldest(struct coll_requests *reqs, u64 instance
 }
 
 /**
- * coll_request_find() - find the started request of an instance
+ * coll_request_by_instance() - find the started request of an instance
  * @reqs: of the member, locked
  * @instance: of the operation
  *
  * Return: the request; NULL if there is none, or if all its parts have been reported.
  */
-struct coll_request *coll_request_find(struct coll_requests *reqs, u64 instance)
+struct coll_request *coll_request_by_instance(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_request *request;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	request = find_oldest(reqs, instance);
 	return request && !request->waits_for_instance &&
 		atomic_read(&request->parts_pending) ? request : NULL;

@@ -3,14 +3,14 @@
 #include <linux/jiffies.h>
 
 #include "exec/runner.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "op/request.h"
 #include "op/requests.h"
 
 static unsigned long fence_jiffies(const struct coll_requests *reqs)
 {
-	return nsecs_to_jiffies(coll_fail_heartbeats_ns(reqs->fail, COLL_FENCE_BEATS));
+	return nsecs_to_jiffies(coll_state_heartbeats_ns(reqs->state, COLL_FENCE_BEATS));
 }
 
 /**
@@ -41,7 +41,7 @@ void coll_timer_arm(struct coll_request *request)
 	struct coll_requests *reqs = request->reqs;
 	unsigned long next = coll_timer_due(request) | 1;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (!request->deadline || (reqs->expire_by && !time_before(next, reqs->expire_by)))
 		return;
 	reqs->expire_by = next;

@@ -2,7 +2,7 @@
 /*
  * Times of operations: how long they took, and how long other ranks were waited for.
  *
- * Lanes measure what they wait (lane/waiting.h); an operation has waited while all its lanes did,
+ * Lanes measure what they wait (lane/wait_time.h); an operation has waited while all its lanes did,
  * so the least of them counts.  What it waits after its lanes, for the calls of other ranks, is
  * measured here.
  *
@@ -151,7 +151,7 @@ void coll_times_add(const struct coll_request *request, u64 now)
 	struct coll_times *times = READ_ONCE(reqs->times[request->op.opcode]);
 	u64 took = now - request->submit_ns, active = took, waited = request->part[0].waited_ns;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (!times)
 		return;
 	if (unlikely(request->waits_vary)) {

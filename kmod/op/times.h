@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-#include "lane/times.h"
+#include "lane/time_table.h"
 
 struct coll_request;
 struct coll_requests;

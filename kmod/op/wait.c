@@ -11,7 +11,7 @@
 #include <linux/jiffies.h>
 #include <linux/sched/signal.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "limits.h"
 #include "op/busy_poll.h"
 #include "op/request.h"
@@ -91,8 +91,8 @@ int coll_wait_sleep_and_collect(struct coll_wait *wait, struct coll_requests *re
 	if (left >= 0)
 		return -EINPROGRESS;
 	if (fatal_signal_pending(current))
-		coll_fail_report_kind(reqs->fail, COLLECTIVE_REASON_DEATH, reqs->id->rank,
-				      COLLECTIVE_RANK_NONE);
+		coll_state_fail_kind(reqs->state, COLLECTIVE_REASON_DEATH, reqs->id->rank,
+				     COLLECTIVE_RANK_NONE);
 	return -ERESTARTSYS;
 }
 
@@ -112,12 +112,12 @@ static int wait_claims(struct coll_wait *wait, struct coll_requests *reqs)
 	bool any = false;
 	u32 i;
 
-	if (reqs->fail->stopped)
+	if (reqs->state->stopped)
 		return -ENOTCONN;
 	for (i = 0; i < wait->n; i++) {
 		if (!wait->ids[i])
 			continue;
-		request = coll_table_find(reqs, wait->ids[i]);
+		request = coll_request_by_id(reqs, wait->ids[i]);
 		if (!request)
 			return -ENOENT;
 		if (request->waiter || request->completion_ops)
@@ -144,7 +144,7 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 	int err;
 
 	coll_wait_init(wait);
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	err = wait_claims(wait, reqs);
 	/* A request that is complete already is collected without running a lane. */
 	if (!err)
@@ -153,7 +153,7 @@ int coll_wait(struct coll_wait *wait, struct coll_requests *reqs)
 		err = -EINPROGRESS;
 	if (err)
 		coll_wait_unclaim(wait, reqs);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	if (request)
 		err = wait_collect(wait, request);
 	else if (!err)
@@ -172,13 +172,13 @@ void coll_wait_collect(struct coll_requests *reqs, u64 id)
 {
 	struct coll_request *request = NULL;
 
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	/* After the teardown there is no table. */
 	if (reqs->nrequests)
-		request = coll_table_find(reqs, id);
+		request = coll_request_by_id(reqs, id);
 	if (request)
 		coll_table_remove(request);
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	if (request)
 		coll_request_free(request);
 }
@@ -194,14 +194,14 @@ bool coll_wait_has_collectable(struct coll_requests *reqs)
 	bool ready = false;
 	u32 i;
 
-	spin_lock(&reqs->fail->lock);
+	spin_lock(&reqs->state->lock);
 	for (i = 0; !ready && reqs->nrequests && i < reqs->table_size; i++) {
 		const struct coll_request *request = reqs->table[i];
 
 		ready = request && request->complete && !request->waiter &&
 			!request->completion_ops;
 	}
-	spin_unlock(&reqs->fail->lock);
+	spin_unlock(&reqs->state->lock);
 	return ready;
 }
 
@@ -217,7 +217,7 @@ void coll_wait_free_uncollected(struct coll_requests *reqs)
 	u32 i;
 
 	for (i = 0; i < reqs->table_size; i++) {
-		spin_lock(&reqs->fail->lock);
+		spin_lock(&reqs->state->lock);
 		request = reqs->table[i];
 		if (request) {
 			coll_table_remove(request);
@@ -226,7 +226,7 @@ void coll_wait_free_uncollected(struct coll_requests *reqs)
 				WRITE_ONCE(reqs->inflight, reqs->inflight - 1);
 			}
 		}
-		spin_unlock(&reqs->fail->lock);
+		spin_unlock(&reqs->state->lock);
 		if (request)
 			coll_request_free(request);
 	}

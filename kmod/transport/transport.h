@@ -82,8 +82,8 @@ struct coll_endpoint_ops {
  * @side: local: index of this end in @local
  * @listener: local: the listener
  * @sk: TCP: the socket as info() sees it; NULL: it has ended; protected by the lock of tcp/info.c
- * @acked: TCP: see answers(): sequence number up to which the peer had acknowledged; used by the
- *	control runner only
+ * @acked: TCP: see acknowledges(): sequence number up to which the peer had acknowledged; used by
+ *	the control runner only
  * @heard: TCP: likewise: when the peer's latest acknowledgment had come, jiffies
  * @sock: TCP: the socket; the endpoint has the only reference to its file
  * @linger: TCP: what the socket needs after close()
@@ -213,20 +213,20 @@ struct coll_endpoint_info {
  *	errno.  If it returns bytes, and the connection ends behind them, an event follows
  * @consumed: position of the stream up to which the peer has consumed what was sent by reference
  *	(struct coll_out); NULL if the transport does not know
- * @revoke: let nothing more be read that @owner has sent by reference.  Returns true if some of it
- *	is being read just now; then an event follows.  NULL likewise
+ * @revoke: let nothing more be read that @owner has sent by reference.  Returns true if
+ *	nothing of it is being read; false: an event follows.  NULL likewise
  * @can_defer_rx: may bytes that have arrived stay in the connection?  False if they are more than
- *	@bytes, if there is no room for as many behind them, or if the connection has ended.  A
+ *	@bytes, if there is no space for as many behind them, or if the connection has ended.  A
  *	guess; callable in any context
  * @info: describe the connection; callable in any thread until the memory of @ep is freed, also
  *	while the owner uses and closes it.  Returns false if it is closed.  NULL: there is nothing
  *	to tell
- * @answers: has the peer acknowledged something since the last call, or was nothing to be
+ * @acknowledges: has the peer acknowledged something since the last call, or was nothing to be
  *	acknowledged?  Called by the control runner once a heartbeat, also while the owner uses and
  *	closes @ep.  NULL: the transport finds out by itself that a peer does not answer
  * @resend: have what the peer has not acknowledged sent again within @ms, if that takes longer
  *	because it has been sent again before, or if something is known to be @lost.  Called by the
- *	control runner, likewise; may sleep.  NULL together with @answers
+ *	control runner, likewise; may sleep.  NULL together with @acknowledges
  * @setup: prepare a connection for what its HELLOs say that it is for: @bulk: payload; else control
  *	frames.  Nothing but HELLOs is sent and received before.  Returns 0; -EPROTO if the peer has
  *	told the transport otherwise; or another negative errno: the owner closes it.  May sleep
@@ -257,7 +257,7 @@ struct coll_transport {
 	bool (*revoke)(struct coll_endpoint *ep, const void *owner);
 	bool (*can_defer_rx)(const struct coll_endpoint *ep, u32 bytes);
 	bool (*info)(struct coll_endpoint *ep, struct coll_endpoint_info *info);
-	bool (*answers)(struct coll_endpoint *ep);
+	bool (*acknowledges)(struct coll_endpoint *ep);
 	void (*resend)(struct coll_endpoint *ep, u32 ms, bool lost);
 	int (*setup)(struct coll_endpoint *ep, bool bulk);
 	void (*send_rest)(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);

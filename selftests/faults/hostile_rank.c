@@ -115,7 +115,7 @@ static void some_control(struct hostile_rank *hostile, u8 *frame)
 			.rank_b = rng_below(rng, hostile->fix->nranks),
 		};
 	} else if (control.kind == COLL_CONTROL_CREDIT) {
-		control.credit_answer = rng_below(rng, COLL_CREDIT_ANSWERS);
+		control.credit_reply = rng_below(rng, COLL_CREDIT_REPLIES);
 	} else if (control.kind == COLL_CONTROL_BLOCKED) {
 		control.position = rng_below(rng, 2 * COLL_CREDIT);
 	} else if (control.kind == COLL_CONTROL_ANNOUNCE ||
@@ -198,7 +198,7 @@ static void attack_unsolicited(struct hostile_rank *hostile, unsigned int to)
 	u8 frame[COLL_CONTROL_SIZE];
 
 	if (control.kind == COLL_CONTROL_CREDIT)
-		control.credit_answer = rng_below(rng, COLL_CREDIT_ANSWERS);
+		control.credit_reply = rng_below(rng, COLL_CREDIT_REPLIES);
 	coll_wire_put_control(frame, &control, hostile->peer[to].incarnation);
 	hostile_send(hostile->peer[to].control, frame, sizeof(frame));
 }

@@ -100,7 +100,7 @@ static void act_tick(struct rig *rig, struct input *in)
 
 static void act_copy(struct rig *rig, struct input *in)
 {
-	coll_engine_copy(&rig->engine, 1 + 16 * input_byte(in));
+	coll_engine_move(&rig->engine, 1 + 16 * input_byte(in));
 }
 
 static void act_connect(struct rig *rig, struct input *in)

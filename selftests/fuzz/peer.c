@@ -302,7 +302,7 @@ static int credit(struct coll_stream *stream, struct input *in)
 	bool answer = (stream->tx_ask == COLL_ASK_SENT) != input_once_in(in, 16);
 
 	return coll_stream_credited(stream, position(in, stream->tx_credited, most),
-				    answer ? 1 + input_below(in, COLL_CREDIT_ANSWERS - 1) : 0);
+				    answer ? 1 + input_below(in, COLL_CREDIT_REPLIES - 1) : 0);
 }
 
 /* The owner of the stream gives credit that is wanted, or has no memory. */

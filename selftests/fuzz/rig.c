@@ -228,7 +228,7 @@ void rig_free(struct rig *rig, bool released)
 	else
 		rig_settle(rig);
 	rig_check(rig);
-	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.local_copies));
+	require(list_empty(&rig->engine.active) && list_empty(&rig->engine.moving));
 	failed_set_free(&rig->failures);
 	for (rank = 0; rank < rig->engine.nranks; rank++)
 		free(rig->peer[rank].stream.unexp_buf);

@@ -42,7 +42,7 @@ static bool raw_peer_handshake(int fd, const struct raw_peer_config *call, const
 
 	if (send(fd, hello, HELLO_SIZE, MSG_NOSIGNAL) != HELLO_SIZE ||
 	    recv(fd, answer, HELLO_SIZE, MSG_WAITALL) != HELLO_SIZE ||
-	    coll_wire_get_hello(answer, &heard) || heard.stage != COLL_HELLO_ANSWER ||
+	    coll_wire_get_hello(answer, &heard) || heard.stage != COLL_HELLO_REPLY ||
 	    heard.error)
 		return false;
 	if (!call->secret)
@@ -238,7 +238,7 @@ int raw_peer_answer(const struct raw_peer *peer)
 {
 	return raw_peer_send_control(peer, &(struct coll_control) {
 		.kind = COLL_CONTROL_CREDIT,
-		.credit_answer = COLL_CREDIT_RAISED,
+		.credit_reply = COLL_CREDIT_RAISED,
 	});
 }
 
@@ -256,7 +256,7 @@ int raw_peer_wait_credit(const struct raw_peer *peer, __u64 *position)
 	int err = raw_peer_wait_control(peer, COLL_CONTROL_CREDIT, &control);
 
 	*position = control.position;
-	return err ? err : control.credit_answer;
+	return err ? err : control.credit_reply;
 }
 
 int raw_peer_wait_leave(const struct raw_peer *peer)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How far a rank is ahead of the others in counted operations, and which operations have failed.
- * The module does it in kmod/op/submit.c, kmod/op/unexpected.c and kmod/fail/failed_ops.c.
+ * The module does it in kmod/op/submit.c, kmod/op/unexpected_calls.c and kmod/fail/failed_ops.c.
  *
  * When operations fail, a rank can go on without the others.  Failed counted operations are
  * kept in a table by the low bits of their instances.  It has two entries for each operation

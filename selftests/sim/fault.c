@@ -86,7 +86,7 @@ void member_abort(struct member *member, u64 instance)
 			match_abort(member, i);
 }
 
-/* Return: true if reason @a is stronger than @b, by the order of kmod/fail/failure.c. */
+/* Return: true if reason @a is stronger than @b, by the order of kmod/fail/member_state.c. */
 static bool stronger(const struct coll_reason *a, const struct coll_reason *b)
 {
 	if (b->kind == COLLECTIVE_REASON_NONE)

@@ -616,7 +616,7 @@ static int control_dispatch(struct member *member, u32 from, const struct coll_c
 	case COLL_CONTROL_CONSUMED:
 		return coll_stream_consumed(stream, control->position);
 	case COLL_CONTROL_CREDIT:
-		return coll_stream_credited(stream, control->position, control->credit_answer);
+		return coll_stream_credited(stream, control->position, control->credit_reply);
 	case COLL_CONTROL_BLOCKED:
 		err = coll_stream_blocked(stream, control->position);
 		endpoint_raise_credit(endpoint_get(member, control->lane, from));

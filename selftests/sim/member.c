@@ -686,7 +686,7 @@ void member_wake_copy(struct member *member)
 	u32 lane;
 
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		if (!list_empty(&member->engine[lane].local_copies))
+		if (!list_empty(&member->engine[lane].moving))
 			sim_wake(member->sim, &member->copy);
 }
 
@@ -719,9 +719,9 @@ bool member_copy(struct member *member)
 	expose_end_withdrawals(member);
 	if (member->sim->config.fault == FAULT_CALLS)
 		tell_mismatches(member);
-	coll_engine_copy(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
+	coll_engine_move(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
 	engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)
-		more |= !list_empty(&member->engine[lane].local_copies);
+		more |= !list_empty(&member->engine[lane].moving);
 	return more;
 }

@@ -590,7 +590,7 @@ static void test_copies(void)
 	for (;; turns++) {
 		src.looks = 0;
 		dst.looks = 0;
-		if (!coll_engine_copy(&f->engine, COLL_PIECES_MAX * COLL_PIECE_COST))
+		if (!coll_engine_move(&f->engine, COLL_PIECES_MAX * COLL_PIECE_COST))
 			break;
 		most = max(most, src.looks + dst.looks);
 	}
@@ -633,7 +633,7 @@ static void test_saved_input(void)
 	arrive_bytes(f, 1, 1, 1000);
 	tap_ok(f->stream[1].unexp_len && mem.bytes[1000] == 7 && !f->mismatches,
 	       "received bytes do not overwrite input that is not saved");
-	while (coll_engine_copy(&f->engine, 1000))
+	while (coll_engine_move(&f->engine, 1000))
 		turns++;
 	engine_deliver_unexpected(&f->engine);
 	tap_ok(turns > 10 && !f->stream[1].unexp_len && mem.bytes[1000] == 1 && depart(f, 1) == 1,
@@ -651,7 +651,7 @@ static void test_saved_input(void)
 	submit_call(f, &call);
 	coll_engine_abort(&f->engine, 1, -ECANCELED);
 	tap_ok(f->completed == 2 && f->error == -ECANCELED &&
-	       !coll_engine_copy(&f->engine, 1000), "a task may fail before its input is saved");
+	       !coll_engine_move(&f->engine, 1000), "a task may fail before its input is saved");
 	free(mem.bytes);
 	free(scratch.bytes);
 	fixture_free(f);
@@ -749,7 +749,7 @@ static void test_many(void)
 	for (i = 0; i < SLOTS - 2; i++)
 		grant(f, 0, coll_instance_keyed(i), COLL_GRANT_ALL);
 	depart(f, 0);
-	while (coll_engine_copy(&f->engine, 1 << 20))
+	while (coll_engine_move(&f->engine, 1 << 20))
 		;
 	order = 0;
 	for (i = 0; i < SLOTS - 2; i++)

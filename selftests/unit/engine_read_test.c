@@ -163,7 +163,7 @@ static int signal_barrier(struct fixture *f, u32 first)
 
 static void copy_all(struct fixture *f)
 {
-	while (coll_engine_copy(&f->engine, 1))
+	while (coll_engine_move(&f->engine, 1))
 		engine_deliver_unexpected(&f->engine);
 }
 
@@ -192,9 +192,9 @@ static void test_success(void)
 	       !data.length && data.flags == COLL_DATA_EAGER && data.step == 0,
 	       "a rank exposes its memory, and sends a signal that needs no grant");
 	drain(f);
-	tap_ok(!signal_step(f, 1, 1) && !coll_engine_copy(&f->engine, 1) && !world.reads,
+	tap_ok(!signal_step(f, 1, 1) && !coll_engine_move(&f->engine, 1) && !world.reads,
 	       "nothing is read before all ranks take part; a signal of a later round waits");
-	tap_ok(!signal_step(f, 2, 0) && coll_engine_copy(&f->engine, 1) && world.reads == 2 &&
+	tap_ok(!signal_step(f, 2, 0) && coll_engine_move(&f->engine, 1) && world.reads == 2 &&
 	       read->own * NRANKS <= 64 * 1024 && read->own && !f->fpu &&
 	       !world.reading[1] && !world.reading[2],
 	       "then at most 64 KiB are read at a time, and a read ends before the next");
@@ -204,7 +204,7 @@ static void test_success(void)
 	tap_ok(result(f, 0, chunk(0), 1 + 2 + 3) && result(f, chunk(0), 100, 0x99) &&
 	       read->peers == 2 * chunk(0) && read->own == chunk(0) && read->stored == chunk(0),
 	       "each input is read once, and the sum is stored once");
-	tap_ok(!signal_step(f, 1, SECOND + 1) && coll_engine_copy(&f->engine, 1),
+	tap_ok(!signal_step(f, 1, SECOND + 1) && coll_engine_move(&f->engine, 1),
 	       "when all chunks are final, those of the others are copied");
 	copy_all(f);
 	drain(f);
@@ -225,10 +225,10 @@ static void test_withdrawn(void)
 	struct fixture *f = world_new();
 
 	world.withdrawn[2] = true;
-	tap_ok(!submit_fused(f) && !signal_barrier(f, 0) && coll_engine_copy(&f->engine, 1) &&
+	tap_ok(!submit_fused(f) && !signal_barrier(f, 0) && coll_engine_move(&f->engine, 1) &&
 	       world.reads == 1 && !world.reading[1] && result(f, 0, COUNT, 0x99),
 	       "if one input is withdrawn, none is read");
-	tap_ok(!coll_engine_copy(&f->engine, 1) && !f->completed,
+	tap_ok(!coll_engine_move(&f->engine, 1) && !f->completed,
 	       "the operation neither continues nor completes");
 	tap_ok(coll_task_awaited(coll_task_find(&f->engine, 0)) == 2,
 	       "and waits for the rank that has withdrawn its input");
@@ -243,8 +243,8 @@ static void test_withdrawn(void)
 	copy_all(f);
 	drain(f);
 	world.withdrawn[1] = true;
-	tap_ok(!signal_barrier(f, SECOND) && coll_engine_copy(&f->engine, 1) &&
-	       result(f, chunk(0), COUNT - chunk(0), 0x99) && !coll_engine_copy(&f->engine, 1),
+	tap_ok(!signal_barrier(f, SECOND) && coll_engine_move(&f->engine, 1) &&
+	       result(f, chunk(0), COUNT - chunk(0), 0x99) && !coll_engine_move(&f->engine, 1),
 	       "a result that is withdrawn is not copied");
 	tap_ok(coll_task_awaited(coll_task_find(&f->engine, 0)) == 1,
 	       "and its owner is waited for");
@@ -260,12 +260,12 @@ static void test_short(void)
 	struct fixture *f = world_new();
 
 	world.len[2] = chunk(0) - 1;
-	tap_ok(!submit_fused(f) && !signal_barrier(f, 0) && coll_engine_copy(&f->engine, 1) &&
+	tap_ok(!submit_fused(f) && !signal_barrier(f, 0) && coll_engine_move(&f->engine, 1) &&
 	       f->mismatches == 1 && !world.reading[1] && !world.reading[2] &&
 	       coll_task_awaited(coll_task_find(&f->engine, 0)) == 2 &&
 	       result(f, 0, COUNT, 0x99),
 	       "an input that is shorter than what is read is a mismatch, and nothing is read");
-	tap_ok(!coll_engine_copy(&f->engine, 1) && f->mismatches == 1 && !f->completed,
+	tap_ok(!coll_engine_move(&f->engine, 1) && f->mismatches == 1 && !f->completed,
 	       "which is reported once");
 	fail(f, 0);
 	drain(f);
@@ -279,7 +279,7 @@ static void test_short(void)
 	copy_all(f);
 	drain(f);
 	world.len[1] = chunk(0) + chunk(1) - 1;
-	tap_ok(!f->mismatches && !signal_barrier(f, SECOND) && coll_engine_copy(&f->engine, 1) &&
+	tap_ok(!f->mismatches && !signal_barrier(f, SECOND) && coll_engine_move(&f->engine, 1) &&
 	       f->mismatches == 1 && !world.reading[1] &&
 	       result(f, chunk(0), COUNT - chunk(0), 0x99), "and a result that is too short");
 	fail(f, 0);
@@ -314,7 +314,7 @@ static void test_abort(void)
 	drain(f);
 	world.busy = true;
 	fail(f, 0);
-	tap_ok(!f->completed && world.withdraws && !coll_engine_copy(&f->engine, 1),
+	tap_ok(!f->completed && world.withdraws && !coll_engine_move(&f->engine, 1),
 	       "an aborted operation reads no more, and waits while another rank reads it");
 	coll_engine_withdrawn(&f->engine, 0);
 	tap_ok(!f->completed, "as long as it takes");
@@ -350,7 +350,7 @@ static void test_count(void)
 	drain(f);
 	tap_ok(!signal_count(f, 2, 0, COUNT - 1) && f->mismatches == 1,
 	       "a signal with another count is a mismatch");
-	tap_ok(!signal_step(f, 1, 1) && !coll_engine_copy(&f->engine, 1) && !world.reads,
+	tap_ok(!signal_step(f, 1, 1) && !coll_engine_move(&f->engine, 1) && !world.reads,
 	       "and nothing is read");
 	fail(f, 0);
 	tap_ok(f->completed == 1 && f->error == -ECANCELED, "before the operation fails");
@@ -386,7 +386,7 @@ static void test_starved(void)
 	       next_header(f, 1, &data) && !data.flags && !data.step,
 	       "and needs no credit once it is granted");
 	drain(f);
-	tap_ok(!signal_step(f, 1, 0) && coll_engine_copy(&f->engine, 1), "the ranks reduce");
+	tap_ok(!signal_step(f, 1, 0) && coll_engine_move(&f->engine, 1), "the ranks reduce");
 	copy_all(f);
 	tap_ok(next_header(f, 1, &data) && data.step == 2 &&
 	       data.flags == (COLL_DATA_EAGER | COLL_DATA_REQUEST),

@@ -19,9 +19,9 @@ static void test_alone(void)
 {
 	struct fixture *f = fixture_new(0, 1);
 
-	tap_ok(!submit(f, 0, 1000) && !f->completed && coll_engine_copy(&f->engine, 600) &&
-	       !f->completed && coll_engine_copy(&f->engine, 600) &&
-	       !coll_engine_copy(&f->engine, 600) && f->completed == 1 && !f->error &&
+	tap_ok(!submit(f, 0, 1000) && !f->completed && coll_engine_move(&f->engine, 600) &&
+	       !f->completed && coll_engine_move(&f->engine, 600) &&
+	       !coll_engine_move(&f->engine, 600) && f->completed == 1 && !f->error &&
 	       result(f, 0, 1000, 1) && result(f, 1000, 50, 0x99),
 	       "a group of one rank: the input is copied");
 	tap_ok(!submit_barrier(f, 1) && f->completed == 2 && !f->controls,
@@ -291,7 +291,7 @@ static void test_first_credit(void)
 	tap_ok(coll_stream_raise_credit(&f->stream[1], malloc(coll_unexp_bytes(32 * 1024)),
 					32 * 1024) == old &&
 	       f->controls == 1 && f->control[0].kind == COLL_CONTROL_CREDIT &&
-	       f->control[0].position == 30 * 1024 && !f->control[0].credit_answer,
+	       f->control[0].position == 30 * 1024 && !f->control[0].credit_reply,
 	       "the peer is told of the credit");
 	memset(old, 0, coll_unexp_bytes(COLL_CREDIT_FIRST));
 	free(old);
@@ -388,7 +388,7 @@ static bool answered(const struct fixture *f, u8 answer, u32 credit)
 {
 	const struct coll_control *last = &f->control[f->controls - 1];
 
-	return f->controls && last->kind == COLL_CONTROL_CREDIT && last->credit_answer == answer &&
+	return f->controls && last->kind == COLL_CONTROL_CREDIT && last->credit_reply == answer &&
 	       last->position == credit - COLL_CREDIT_FIRST && f->stream[1].rx_credit == credit;
 }
 
@@ -437,7 +437,7 @@ static void test_blocked_peer(void)
 		submit(f, i, 2 * 64);
 		arrive_frame(f, 1, i, 0, 0, 64, EAGER, 2);
 	}
-	tap_ok(f->control[0].kind == COLL_CONTROL_CREDIT && !f->control[0].credit_answer &&
+	tap_ok(f->control[0].kind == COLL_CONTROL_CREDIT && !f->control[0].credit_reply &&
 	       stream->rx_wanted == 2 * COLL_CREDIT_FIRST,
 	       "credit that comes back in a frame of its own should be more");
 	fixture_free(f);

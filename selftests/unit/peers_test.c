@@ -52,7 +52,7 @@ static void test_scatter(u32 nranks)
 	struct coll_out out;
 
 	submit_root(f, COLLECTIVE_SCATTER, nranks);
-	coll_engine_copy(&f->engine, BLOCK);
+	coll_engine_move(&f->engine, BLOCK);
 	open = leave(f, nranks, COLL_DATA_SIZE + 1);
 	early = f->completed;
 	for (peer = 1; peer < nranks && !early; peer++) {

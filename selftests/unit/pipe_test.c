@@ -225,7 +225,7 @@ static void test_revoke(void)
 	right = true;
 	for_each_start(at) {
 		pipe_open(&pipe, SIZE, at);
-		check(!coll_pipe_revoke(&pipe, &mine) && !coll_pipe_is_read(&pipe));
+		check(coll_pipe_revoke(&pipe, &mine) && !coll_pipe_is_read(&pipe));
 		put_reference_of(&pipe, 24, 100, 100, &mine);
 		put_reference_of(&pipe, 24, 100, 200, &other);
 		put_reference_of(&pipe, 0, 100, 300, &mine);
@@ -234,14 +234,14 @@ static void test_revoke(void)
 		reference = front(&pipe);
 		/* Being read */
 		check(coll_reference_begin(reference) && !coll_pipe_is_read(&pipe));
-		check(coll_pipe_revoke(&pipe, &mine) && coll_pipe_is_read(&pipe));
-		check(coll_pipe_revoke(&pipe, &mine) && coll_pipe_is_read(&pipe));
+		check(!coll_pipe_revoke(&pipe, &mine) && coll_pipe_is_read(&pipe));
+		check(!coll_pipe_revoke(&pipe, &mine) && coll_pipe_is_read(&pipe));
 		check(reference->state == COLL_REFERENCE_REVOKING);
 		check(!coll_reference_end(reference) && !coll_pipe_is_read(&pipe));
 		check(reference->state == COLL_REFERENCE_REVOKED &&
 		      !coll_reference_begin(reference));
 		/* Revoked */
-		check(!coll_pipe_revoke(&pipe, &mine));
+		check(coll_pipe_revoke(&pipe, &mine));
 		check(coll_pipe_consume(&pipe, 100) && pipe.consumed == 100);
 		coll_pipe_next(&pipe);
 		coll_pipe_consume(&pipe, 24);
@@ -249,13 +249,13 @@ static void test_revoke(void)
 		reference = front(&pipe);
 		check(coll_reference_begin(reference) && coll_reference_end(reference));
 		check(!coll_pipe_consume(&pipe, 50));
-		check(!coll_pipe_revoke(&pipe, NULL) && !coll_reference_begin(reference));
+		check(coll_pipe_revoke(&pipe, NULL) && !coll_reference_begin(reference));
 		check(coll_pipe_consume(&pipe, 50));
 		/* The last one was revoked with the first one. */
 		check(!coll_reference_begin(front(&pipe)));
 		check(coll_pipe_consume(&pipe, 100) && pipe.consumed == 300);
 		/* Consumed */
-		check(!coll_pipe_revoke(&pipe, NULL) && !coll_pipe_is_read(&pipe));
+		check(coll_pipe_revoke(&pipe, NULL) && !coll_pipe_is_read(&pipe));
 		pipe_free(&pipe);
 	}
 	tap_ok(right, "revoke: ready, being read, revoked, consumed; by owner");
@@ -282,7 +282,7 @@ static void test_grow_wrap(void)
 		pipe.tail_seen += 0x80000000U;
 		memset(pipe.old_ring, 0xff, SIZE);
 		put_reference_of(&pipe, 0, 100, 100, &mine);
-		check(!coll_pipe_revoke(&pipe, &mine) && !coll_pipe_is_read(&pipe));
+		check(coll_pipe_revoke(&pipe, &mine) && !coll_pipe_is_read(&pipe));
 		coll_pipe_next(&pipe);
 		check(!coll_reference_begin(front(&pipe)));
 		pipe_free(&pipe);
@@ -312,7 +312,7 @@ static void test_grow(void)
 		put_reference_of(&pipe, 0, 100, 300, &mine);
 		coll_pipe_next(&pipe);
 		coll_pipe_consume(&pipe, 24);
-		check(coll_reference_begin(front(&pipe)) && coll_pipe_revoke(&pipe, &mine));
+		check(coll_reference_begin(front(&pipe)) && !coll_pipe_revoke(&pipe, &mine));
 		check(coll_pipe_is_read(&pipe) && !coll_reference_end(front(&pipe)));
 		check(!coll_pipe_is_read(&pipe) && coll_pipe_consume(&pipe, 100));
 		check(coll_reference_begin(front(&pipe)) && coll_reference_end(front(&pipe)));
@@ -356,7 +356,7 @@ static void test_grow_again(void)
 			check(!coll_pipe_may_grow(&pipe));
 			/* The reader passes to the new ring. */
 			check(coll_pipe_next(&pipe) && coll_pipe_may_grow(&pipe));
-			check(!coll_pipe_revoke(&pipe, &mine));
+			check(coll_pipe_revoke(&pipe, &mine));
 			check(!coll_reference_begin(front(&pipe)));
 			check(coll_pipe_consume(&pipe, 100) && pipe.consumed == size);
 			check(put_bytes_of(&pipe, 0, SIZE) == SIZE);
@@ -424,7 +424,7 @@ static void test_reader_gone(void)
 	WRITE_ONCE(pipe.reader_gone, 1);
 	check(put_bytes_of(&pipe, 8, 0) == -ECONNRESET);
 	check(put_reference_of(&pipe, 8, 8, 8, NULL) == -ECONNRESET);
-	check(!coll_pipe_revoke(&pipe, NULL));
+	check(coll_pipe_revoke(&pipe, NULL));
 	pipe_free(&pipe);
 	tap_ok(right, "without a reader nothing is written");
 }

@@ -138,7 +138,7 @@ static void revoke_one(struct run *run, struct slot *slot, u64 *rng)
 	if (!slot->busy)
 		return;
 	WRITE_ONCE(run->reads, 0);
-	if (coll_pipe_revoke(&run->pipe, slot))
+	if (!coll_pipe_revoke(&run->pipe, slot))
 		wait_read(run, rng);
 	scribble(slot);
 }
@@ -222,7 +222,7 @@ static void end(struct run *run, u64 *rng)
 	coll_pipe_end(&run->pipe, run->error);
 	deliver(&run->readable);
 	/* As local_close() does. */
-	if (coll_pipe_revoke(&run->pipe, NULL))
+	if (!coll_pipe_revoke(&run->pipe, NULL))
 		wait_read(run, rng);
 	for (i = 0; i < SLOTS; i++)
 		scribble(&run->slots[i]);

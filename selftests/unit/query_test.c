@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Queries: groups of ranks that pass QUERY and ANSWER on, as kmod/net/query.c does, over links that
- * lose frames, are closed, or have no space; and ranks that send whatever they like.
+ * Queries: groups of ranks that pass QUERY and ANSWER on, as kmod/net/query_links.c does, over
+ * links that lose frames, are closed, or have no space; and ranks that send whatever they like.
  */
 #include "tap.h"
 

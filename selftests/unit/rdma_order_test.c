@@ -17,7 +17,7 @@
 #include "transport/rdma/reference.c"
 #include "transport/rdma/send.c"
 #include "transport/rdma/recv.c"
-#include "transport/rdma/linger.c"
+#include "transport/rdma/end.c"
 #pragma GCC diagnostic pop
 #include "tap.h"
 

@@ -126,7 +126,7 @@ static void test_both_grow(void)
 	ring_new();
 	assert(put_frames(60));
 	tx_ring_env.others = other_grows;
-	tap_ok(!coll_tx_ring_make_room(&ring) && ring.size >= 500 * COLL_CONTROL_SIZE,
+	tap_ok(!coll_tx_ring_make_space(&ring) && ring.size >= 500 * COLL_CONTROL_SIZE,
 	       "nor does the control runner that waits to make room");
 	ring_end("a ring that has got room");
 }

@@ -20,7 +20,7 @@ static u64 random_u64(void)
 }
 
 static const struct coll_hello hello = {
-	.stage = COLL_HELLO_ANSWER, .error = EBUSY, .kind = COLL_CONN_DATA, .lane = 3,
+	.stage = COLL_HELLO_REPLY, .error = EBUSY, .kind = COLL_CONN_DATA, .lane = 3,
 	.id = 0x1122334455667788ULL, .name = "train.7", .from = 5, .to = 6,
 	.nranks = 1024, .lanes = 8, .inflight = 64,
 };
@@ -95,7 +95,7 @@ static bool same_control(const struct coll_control *a, const struct coll_control
 	case COLL_CONTROL_ANSWER:
 		return !memcmp(&a->answer, &b->answer, sizeof(a->answer));
 	case COLL_CONTROL_CREDIT:
-		return a->credit_answer == b->credit_answer;
+		return a->credit_reply == b->credit_reply;
 	}
 	return true;
 }
@@ -135,7 +135,7 @@ static bool control_valid(const struct coll_control *c)
 		       c->answer.rank < COLLECTIVE_RANKS_MAX &&
 		       c->answer.part < COLL_ANSWER_PARTS;
 	case COLL_CONTROL_CREDIT:
-		return c->credit_answer < COLL_CREDIT_ANSWERS;
+		return c->credit_reply < COLL_CREDIT_REPLIES;
 	}
 	return true;
 }
@@ -194,7 +194,7 @@ static void test_round_trips(void)
 		if (kind == COLL_CONTROL_GRANT)
 			plain.digest = 0x0123456789abcdefULL;
 		if (kind == COLL_CONTROL_CREDIT)
-			plain.credit_answer = COLL_CREDIT_MOST;
+			plain.credit_reply = COLL_CREDIT_MOST;
 		if (kind == COLL_CONTROL_MISMATCH_CALL)
 			plain = mismatch_call;
 		if (kind == COLL_CONTROL_QUERY)
@@ -469,7 +469,7 @@ static void test_ranges(void)
 	passed &= refuses_reason(COLLECTIVE_REASON_DEATH, 1, 0, COLLECTIVE_RANKS_MAX);
 	c = (struct coll_control){
 		.kind = COLL_CONTROL_CREDIT,
-		.credit_answer = COLL_CREDIT_ANSWERS,
+		.credit_reply = COLL_CREDIT_REPLIES,
 	};
 	coll_wire_put_control(wire, &c, INCARNATION);
 	passed &= coll_wire_get_control(wire, &c, INCARNATION) == -EPROTO;
@@ -520,7 +520,7 @@ static void test_secured(void)
 	/* With a secret, a call has no proof; an answer has one unless it is a refusal. */
 	secured.proof[31] = 1;
 	passed &= refuses_hello(secured);
-	secured.stage = COLL_HELLO_ANSWER;
+	secured.stage = COLL_HELLO_REPLY;
 	passed &= !refuses_hello(secured);
 	secured.error = EACCES;
 	passed &= refuses_hello(secured);
@@ -567,12 +567,12 @@ static void test_refusal(void)
 	wrong.error = 0;
 	coll_wire_put_hello(call, &wrong);
 	coll_wire_put_refusal(answer, call, EACCES);
-	passed = !coll_wire_get_hello(answer, &back) && back.stage == COLL_HELLO_ANSWER &&
+	passed = !coll_wire_get_hello(answer, &back) && back.stage == COLL_HELLO_REPLY &&
 		 back.error == EACCES && back.from == wrong.from && back.to == wrong.to &&
 		 back.id == wrong.id && !strcmp(back.name, wrong.name);
 	memset(call, 0xa5, COLL_HELLO_SIZE);
 	coll_wire_put_refusal(answer, call, EINVAL);
-	passed &= answer[6] == COLL_HELLO_ANSWER && answer[12] == EINVAL && !answer[13] &&
+	passed &= answer[6] == COLL_HELLO_REPLY && answer[12] == EINVAL && !answer[13] &&
 		  !answer[14] && !answer[15];
 	call[6] = answer[6];
 	memcpy(call + 12, answer + 12, 4);
@@ -617,7 +617,7 @@ static void test_version(void)
 	}
 	coll_wire_put_refusal(answer, wire, EPROTONOSUPPORT);
 	passed &= coll_wire_hello_version(answer) == COLL_WIRE_VERSION &&
-		  answer[6] == COLL_HELLO_ANSWER && answer[12] == EPROTONOSUPPORT;
+		  answer[6] == COLL_HELLO_REPLY && answer[12] == EPROTONOSUPPORT;
 	tap_ok(passed, "another version is recognised, and refused by this one");
 }
 

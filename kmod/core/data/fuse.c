@@ -7,7 +7,7 @@
 /* Reduce the bytes that are contiguous in every memory.  Return: their number. */
 static size_t fuse_contiguous(struct coll_fuse *fuse, u64 left)
 {
-	size_t len, room;
+	size_t len, space;
 	void *dst = fuse->dst->at(fuse->dst, fuse->dst_off, &len);
 	u32 i;
 
@@ -15,8 +15,8 @@ static size_t fuse_contiguous(struct coll_fuse *fuse, u64 left)
 	for (i = 0; i < fuse->sources; i++) {
 		const struct coll_fuse_source *source = &fuse->source[i];
 
-		fuse->ptr[i] = source->mem->at(source->mem, source->off, &room);
-		len = min(len, room);
+		fuse->ptr[i] = source->mem->at(source->mem, source->off, &space);
+		len = min(len, space);
 	}
 	coll_reduce_many(fuse->impl, fuse->type, fuse->reduction, fuse->wide, dst, fuse->ptr,
 			 fuse->sources, len / coll_type_size(fuse->type), fuse->divisor,

@@ -32,11 +32,11 @@ static size_t sink_apart(const void *dst, const void *own, size_t len, size_t si
 static void sink_reduce(struct coll_sink *sink, const u8 *ptr, size_t len)
 {
 	while (len) {
-		size_t n, room;
+		size_t n, space;
 		void *dst = sink->dst->at(sink->dst, sink->dst_off, &n);
-		const void *own = sink->own->at(sink->own, sink->own_off, &room);
+		const void *own = sink->own->at(sink->own, sink->own_off, &space);
 
-		n = sink_apart(dst, own, min(min(n, room), len), sink->size);
+		n = sink_apart(dst, own, min(min(n, space), len), sink->size);
 		coll_reduce(sink->impl, sink->type, sink->reduction, dst,
 			    sink->own_first ? own : ptr,
 			    sink->own_first ? ptr : own,
@@ -58,11 +58,11 @@ static void sink_reduce_wide(struct coll_sink *sink, const u8 *ptr, size_t len)
 	size_t left = len / sink->size;
 
 	while (left) {
-		size_t n, room;
+		size_t n, space;
 		void *dst = sink->dst->at(sink->dst, sink->dst_off, &n);
-		const void *own = sink->own->at(sink->own, sink->own_off, &room);
+		const void *own = sink->own->at(sink->own, sink->own_off, &space);
 
-		n = min(min(n / sink->stored, room / size), left);
+		n = min(min(n / sink->stored, space / size), left);
 		if (sink->stored == size)
 			n = sink_apart(dst, own, n * size, size) / size;
 		coll_reduce_wide(sink->impl, sink->type, dst, sink->stored != size,
@@ -125,9 +125,9 @@ static u64 sink_piece(const struct coll_sink *sink)
 	if (sink->tee)
 		elements = min(elements, coll_mem_piece(sink->tee, sink->tee_off) / sink->size);
 	if (sink->kind == COLL_SINK_REDUCE) {
-		size_t room;
-		const void *dst = sink->dst->at(sink->dst, sink->dst_off, &room);
-		const void *ours = sink->own->at(sink->own, sink->own_off, &room);
+		size_t space;
+		const void *dst = sink->dst->at(sink->dst, sink->dst_off, &space);
+		const void *ours = sink->own->at(sink->own, sink->own_off, &space);
 
 		if (sink->stored)
 			own = coll_type_size(sink->type);
@@ -150,11 +150,11 @@ static u64 sink_piece(const struct coll_sink *sink)
  */
 size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 {
-	u64 room = sink->left > sink->excess ? sink->left - sink->excess : 0;
+	u64 space = sink->left > sink->excess ? sink->left - sink->excess : 0;
 
 	len = min_t(u64, len, sink->left);
 	sink->cost = len;
-	if (len && room && (sink->kind == COLL_SINK_COPY || sink->kind == COLL_SINK_REDUCE)) {
+	if (len && space && (sink->kind == COLL_SINK_COPY || sink->kind == COLL_SINK_REDUCE)) {
 		u64 piece = sink_piece(sink);
 
 		len = coll_piece_bound(piece, len);
@@ -170,7 +170,7 @@ size_t coll_sink(struct coll_sink *sink, const void *ptr, size_t len)
 		sink->unexp += len;
 		break;
 	default:
-		sink_elements(sink, ptr, min_t(u64, len, room));
+		sink_elements(sink, ptr, min_t(u64, len, space));
 	}
 	return len;
 }

@@ -13,7 +13,7 @@ void coll_engine_init(struct coll_engine *engine, u32 most)
 	INIT_LIST_HEAD(&engine->active);
 	INIT_LIST_HEAD(&engine->leased);
 	INIT_LIST_HEAD(&engine->unexp_ready);
-	INIT_LIST_HEAD(&engine->local_copies);
+	INIT_LIST_HEAD(&engine->moving);
 	INIT_LIST_HEAD(&engine->streams);
 }
 
@@ -65,18 +65,18 @@ void coll_engine_remove(struct coll_task *task)
 	list_del(&task->node);
 	list_del_init(&task->leased);
 	list_del_init(&task->unexp_ready);
-	list_del_init(&task->local_copies);
+	list_del_init(&task->moving);
 	task_hash_remove(task);
 }
 
 /**
- * coll_engine_queue_copy() - queue a task for copying while the lane is idle
+ * coll_engine_queue_move() - queue a task for copying while the lane is idle
  * @task: the task
  */
-void coll_engine_queue_copy(struct coll_task *task)
+void coll_engine_queue_move(struct coll_task *task)
 {
-	if (list_empty(&task->local_copies))
-		list_add_tail(&task->local_copies, &task->engine->local_copies);
+	if (list_empty(&task->moving))
+		list_add_tail(&task->moving, &task->engine->moving);
 }
 
 /**
@@ -135,7 +135,7 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_task *task)
 }
 
 /**
- * coll_engine_copy() - copy some of the bytes that tasks copy on this rank, or read from others
+ * coll_engine_move() - copy some of the bytes that tasks copy on this rank, or read from others
  * @engine: the engine
  * @budget: approximate limit in bytes; a short piece of memory counts as COLL_PIECE_COST
  *
@@ -145,14 +145,14 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_task *task)
  * Context: the FPU registers are not in use.
  * Return: false if there was nothing to copy.
  */
-bool coll_engine_copy(struct coll_engine *engine, u64 budget)
+bool coll_engine_move(struct coll_engine *engine, u64 budget)
 {
 	struct coll_task *task;
 	bool any = false;
 
-	while (budget && (task = list_first_entry_or_null(&engine->local_copies, struct coll_task,
-							  local_copies))) {
-		budget -= min(coll_task_copy(task, budget), budget);
+	while (budget && (task = list_first_entry_or_null(&engine->moving, struct coll_task,
+							  moving))) {
+		budget -= min(coll_task_move(task, budget), budget);
 		any = true;
 	}
 	return any;

@@ -205,7 +205,7 @@ struct coll_peer_run {
  * @tx_order: position among the tasks that send on @tx_stream
  * @leased: entry in the engine's list of tasks with a @zc_source
  * @unexp_ready: entry in the engine's list of tasks that may take unexpected frames
- * @local_copies: entry in the engine's list of tasks with local copies
+ * @moving: entry in the engine's list of tasks with local copies
  * @node: entry in the engine's list of tasks
  * @hash_next: next task in the same hash bucket
  *
@@ -265,7 +265,7 @@ struct coll_task {
 	u64 tx_order;
 	struct list_head leased;
 	struct list_head unexp_ready;
-	struct list_head local_copies;
+	struct list_head moving;
 	struct list_head node;
 	struct coll_task *hash_next;
 };
@@ -303,7 +303,7 @@ struct coll_engine_stats {
  * @hash: tasks, by the hash of their instance
  * @most: number of tasks that a rank may have in progress
  * @active: all tasks, oldest first
- * @local_copies: tasks that have bytes to copy or to read on this rank
+ * @moving: tasks that have bytes to copy or to read on this rank
  * @fuse: operands of the reduction that is being read
  * @leased: tasks that received bytes by zero copy
  * @unexp_ready: tasks that may take unexpected frames
@@ -326,7 +326,7 @@ struct coll_engine {
 	struct coll_task *hash[COLL_TASK_HASH];
 	u32 most;
 	struct list_head active;
-	struct list_head local_copies;
+	struct list_head moving;
 	struct coll_fuse fuse;
 	struct list_head leased;
 	struct list_head unexp_ready;
@@ -472,7 +472,7 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_task *task);
 void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
-bool coll_engine_copy(struct coll_engine *engine, u64 budget);
+bool coll_engine_move(struct coll_engine *engine, u64 budget);
 void coll_engine_withdrawn(struct coll_engine *engine, u64 instance);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);

@@ -53,10 +53,10 @@ int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 d
 }
 
 /**
- * coll_grants_room() - number of grants that may be added
+ * coll_grants_space() - number of grants that may be added
  * @grants: the table
  */
-u32 coll_grants_room(const struct coll_grants *grants)
+u32 coll_grants_space(const struct coll_grants *grants)
 {
 	return grants->size - 1 - grants->count;
 }

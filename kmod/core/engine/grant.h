@@ -4,7 +4,7 @@
  *
  * A table, searched by instance.  An entry exists from the first grant until the run that it covers
  * is sent, or until the operation has failed.  The owner of the stream makes the table larger, up
- * to COLL_GRANTS() entries, before it passes on more grants than there is room for.
+ * to COLL_GRANTS() entries, before it passes on more grants than there is space for.
  */
 #ifndef COLL_GRANT_H
 #define COLL_GRANT_H
@@ -46,7 +46,7 @@ struct coll_grants {
 
 const struct coll_grant *coll_grants_get(const struct coll_grants *grants, u64 instance);
 int coll_grants_raise(struct coll_grants *grants, u64 instance, u64 limit, u64 digest);
-u32 coll_grants_room(const struct coll_grants *grants);
+u32 coll_grants_space(const struct coll_grants *grants);
 struct coll_grant *coll_grants_move(struct coll_grants *grants, struct coll_grant *entry, u32 size);
 void coll_grants_drop(struct coll_grants *grants, u64 instance);
 

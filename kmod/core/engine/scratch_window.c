@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Windowed scratch: received bytes are granted as far as the window has room, and bytes that
- * leave the window make room again (struct coll_schedule).
+ * Windowed scratch: received bytes are granted as far as the window has space, and bytes that
+ * leave the window make space again (struct coll_schedule).
  */
 #include "core/engine/task.h"
 
@@ -17,11 +17,11 @@ static u64 window_space(const struct coll_task *task, const struct coll_step *st
 	u64 window = task->args.area[COLL_AREA_SCRATCH]->length;
 	u64 from = window_grant_offset(task, step);
 	u64 end = (task->scratch_freed & ~(COLL_ELEMENT_MAX - 1ULL)) + window;
-	u64 room = end > from ? end - from : 0;
+	u64 space = end > from ? end - from : 0;
 
 	if (step->wide_out == step->wide_in)
-		return room;
-	return step->wide_out ? room / 2 : 2 * room;
+		return space;
+	return step->wide_out ? space / 2 : 2 * space;
 }
 
 /*
@@ -56,7 +56,7 @@ u64 coll_window_saved(const struct coll_task *task)
 }
 
 /*
- * Extend the grant over the steps of the run, as far as the window has room. At most the steps of
+ * Extend the grant over the steps of the run, as far as the window has space. At most the steps of
  * one window are visited; if blocks are shorter than a segment, one step per block.
  */
 static void window_extend_grant(struct coll_task *task)
@@ -64,7 +64,7 @@ static void window_extend_grant(struct coll_task *task)
 	struct coll_step step;
 
 	coll_schedule_step(task->schedule, &task->args.plan, task->grant_step, &step);
-	/* The window has room for four segments, or for one block per run. */
+	/* The window has space for four segments, or for one block per run. */
 	while (!task->granted) {
 		bool scratch = step.exchange || step.in.area == COLL_AREA_SCRATCH;
 		u64 more = step_in(&step) - task->grant_off;
@@ -118,7 +118,7 @@ void coll_window_grant(struct coll_task *task, bool first)
 
 	window_extend_grant(task);
 	if (task->exchanging)
-		coll_engine_queue_copy(task);
+		coll_engine_queue_move(task);
 	coll_task_kick(task);
 	allowed = window_granted_end(task);
 	if (!first && !task->granted && allowed - task->grant_scratch < window / 4)
@@ -134,9 +134,9 @@ void coll_window_grant(struct coll_task *task, bool first)
 void coll_window_resume(struct coll_task *task)
 {
 	task->exchanging = false;
-	list_del_init(&task->local_copies);
+	list_del_init(&task->moving);
 	if (task->local_copy.len)
-		coll_engine_queue_copy(task);
+		coll_engine_queue_move(task);
 	if (task->run_started && !task->granted)
 		coll_window_grant(task, false);
 }

@@ -11,13 +11,13 @@
 #include <linux/collective.h>
 
 /* Return credit in a control frame, because a data frame may not follow soon. */
-static void stream_send_credit(struct coll_stream *stream, u8 answer)
+static void stream_send_credit(struct coll_stream *stream, u8 reply)
 {
 	struct coll_engine *engine = stream->engine;
 	struct coll_control control = {
 		.kind = COLL_CONTROL_CREDIT,
 		.lane = engine->lane,
-		.credit_answer = answer,
+		.credit_reply = reply,
 	};
 
 	stream->rx_credited += stream->rx_consumed - stream->rx_returned;
@@ -93,7 +93,7 @@ static void stream_return_credit(struct coll_stream *stream, const struct coll_d
  *
  * It should have twice the credit at least, so that it seldom asks.
  *
- * Return: 0, or -EPROTO if it has not had the answer to the one before, or wants too much.
+ * Return: 0, or -EPROTO if it has not had the reply to the one before, or wants too much.
  */
 int coll_stream_blocked(struct coll_stream *stream, u64 position)
 {
@@ -112,15 +112,15 @@ int coll_stream_blocked(struct coll_stream *stream, u64 position)
 }
 
 /* Answer a BLOCKED, if there is one, with all the credit that can be given. */
-static void stream_answer(struct coll_stream *stream, u8 answer)
+static void stream_reply(struct coll_stream *stream, u8 reply)
 {
 	if (!stream->rx_blocked)
-		answer = COLL_CREDIT_UNASKED;
+		reply = COLL_CREDIT_UNASKED;
 	else if (stream->rx_credit == COLL_CREDIT)
-		answer = COLL_CREDIT_MOST;
+		reply = COLL_CREDIT_MOST;
 	stream->rx_blocked = false;
 	stream->rx_wanted = 0;
-	stream_send_credit(stream, answer);
+	stream_send_credit(stream, reply);
 }
 
 /**
@@ -137,7 +137,7 @@ u8 *coll_stream_raise_credit(struct coll_stream *stream, u8 *buf, u32 credit)
 
 	stream->rx_credited += credit - stream->rx_credit;
 	stream->rx_credit = credit;
-	stream_answer(stream, COLL_CREDIT_RAISED);
+	stream_reply(stream, COLL_CREDIT_RAISED);
 	return old;
 }
 
@@ -147,7 +147,7 @@ u8 *coll_stream_raise_credit(struct coll_stream *stream, u8 *buf, u32 credit)
  */
 void coll_stream_refuse_credit(struct coll_stream *stream)
 {
-	stream_answer(stream, COLL_CREDIT_REFUSED);
+	stream_reply(stream, COLL_CREDIT_REFUSED);
 }
 
 /**
@@ -265,7 +265,7 @@ static int stream_open_rx_frame(struct coll_stream *stream)
 
 	if (early && !dropped) {
 		stream->sink.kind = COLL_SINK_UNEXP;
-		stream->sink.unexp = coll_unexp_room(stream, data->length);
+		stream->sink.unexp = coll_unexp_space(stream, data->length);
 		return 0;
 	}
 

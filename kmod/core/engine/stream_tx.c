@@ -272,7 +272,7 @@ bool coll_stream_next(struct coll_stream *stream, struct coll_out *out)
 	while (!stream->tx_task) {
 		task = list_first_entry_or_null(&stream->sending, struct coll_task, tx_node);
 		if (!task) {
-			/* All that has waited for the answer has been looked at. */
+			/* All that has waited for the reply has been looked at. */
 			if (stream->tx_ask == COLL_ASK_REFUSED)
 				stream->tx_ask = COLL_ASK_MAY;
 			return false;
@@ -506,9 +506,9 @@ int coll_stream_consumed(struct coll_stream *stream, u64 position)
 }
 
 /* The peer has answered BLOCKED. */
-static int stream_answered(struct coll_stream *stream, u8 answer)
+static int stream_replied(struct coll_stream *stream, u8 reply)
 {
-	static const u8 ask[COLL_CREDIT_ANSWERS] = {
+	static const u8 ask[COLL_CREDIT_REPLIES] = {
 		[COLL_CREDIT_RAISED]	= COLL_ASK_MAY,
 		[COLL_CREDIT_REFUSED]	= COLL_ASK_REFUSED,
 		[COLL_CREDIT_MOST]	= COLL_ASK_NEVER,
@@ -516,7 +516,7 @@ static int stream_answered(struct coll_stream *stream, u8 answer)
 
 	if (stream->tx_ask != COLL_ASK_SENT)
 		return -EPROTO;
-	stream->tx_ask = ask[answer];
+	stream->tx_ask = ask[reply];
 	stream_wake_starving(stream);
 	return 0;
 }
@@ -525,11 +525,11 @@ static int stream_answered(struct coll_stream *stream, u8 answer)
  * coll_stream_credited() - the peer has returned credit in a control frame, or given more
  * @stream: the stream
  * @position: total number of bytes, headers included, that CREDIT frames have returned and given
- * @answer: enum coll_credit_answer
+ * @reply: enum coll_credit_reply
  *
  * Return: 0 or -EPROTO.
  */
-int coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer)
+int coll_stream_credited(struct coll_stream *stream, u64 position, u8 reply)
 {
 	int err;
 
@@ -539,7 +539,7 @@ int coll_stream_credited(struct coll_stream *stream, u64 position, u8 answer)
 	if (err)
 		return err;
 	stream->tx_credited = position;
-	return answer == COLL_CREDIT_UNASKED ? 0 : stream_answered(stream, answer);
+	return reply == COLL_CREDIT_UNASKED ? 0 : stream_replied(stream, reply);
 }
 
 /**

@@ -175,7 +175,7 @@ static void task_rx_start_run(struct coll_task *task)
 	task->zc_source = NULL;
 	list_del_init(&task->leased);
 	if (task->rx.read) {
-		coll_engine_queue_copy(task);
+		coll_engine_queue_move(task);
 		return;
 	}
 	stream = stream_to(engine, task->rx.from);
@@ -493,7 +493,7 @@ static void task_find_local_copy(struct coll_task *task)
 	    args->area_off[COLL_AREA_RECV] + local->to)
 		local->len = 0;
 	if (local->len)
-		coll_engine_queue_copy(task);
+		coll_engine_queue_move(task);
 }
 
 /* The input is saved: start all steps. */
@@ -522,7 +522,7 @@ void coll_task_start(struct coll_task *task)
 	INIT_LIST_HEAD(&task->tx_node);
 	INIT_LIST_HEAD(&task->leased);
 	INIT_LIST_HEAD(&task->unexp_ready);
-	INIT_LIST_HEAD(&task->local_copies);
+	INIT_LIST_HEAD(&task->moving);
 
 	task->tx.to = COLL_NO_RANK;
 	task->rx.from = COLL_NO_RANK;
@@ -536,7 +536,7 @@ void coll_task_start(struct coll_task *task)
 	if (task->save_input.len)
 		task_save_input(task, TASK_SAVE_FIRST);
 	if (task->save_input.len)
-		coll_engine_queue_copy(task);
+		coll_engine_queue_move(task);
 	else
 		task_start_steps(task);
 }
@@ -572,13 +572,13 @@ static u64 task_copy_local(struct coll_task *task, u64 budget)
 }
 
 /**
- * coll_task_copy() - copy some bytes that this rank copies for a task
+ * coll_task_move() - copy some bytes that this rank copies for a task
  * @task: the task, which is queued for copying; it may be gone afterwards
  * @budget: approximate limit in bytes
  *
  * Return: the part of @budget that was used.
  */
-u64 coll_task_copy(struct coll_task *task, u64 budget)
+u64 coll_task_move(struct coll_task *task, u64 budget)
 {
 	u64 cost;
 
@@ -589,7 +589,7 @@ u64 coll_task_copy(struct coll_task *task, u64 budget)
 	if (task->save_input.len) {
 		cost = task_save_input(task, budget);
 		if (!task->save_input.len) {
-			list_del_init(&task->local_copies);
+			list_del_init(&task->moving);
 			task_start_steps(task);
 		}
 		return cost;
@@ -598,7 +598,7 @@ u64 coll_task_copy(struct coll_task *task, u64 budget)
 		return coll_task_read(task);
 	cost = task_copy_local(task, budget);
 	if (!task->local_copy.len) {
-		list_del_init(&task->local_copies);
+		list_del_init(&task->moving);
 		coll_task_try_complete(task);
 	}
 	return cost;
@@ -641,7 +641,7 @@ void coll_task_abort(struct coll_task *task, int error)
 		return;
 	task->error = error;
 	coll_engine_drop_unexpected(task->engine, task->args.instance);
-	list_del_init(&task->local_copies);
+	list_del_init(&task->moving);
 	task->local_copy.len = 0;
 	task->save_input.len = 0;
 	task->exchanging = false;

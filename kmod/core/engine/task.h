@@ -69,14 +69,14 @@ struct coll_unexp_place {
 
 /* engine.c */
 void coll_engine_queue_unexpected(struct coll_task *task);
-void coll_engine_queue_copy(struct coll_task *task);
+void coll_engine_queue_move(struct coll_task *task);
 struct coll_task *coll_task_find(const struct coll_engine *engine, u64 instance);
 bool coll_engine_expects(const struct coll_engine *engine, u64 instance);
 void coll_engine_remove(struct coll_task *task);
 
 /* task.c */
 void coll_task_start(struct coll_task *task);
-u64 coll_task_copy(struct coll_task *task, u64 budget);
+u64 coll_task_move(struct coll_task *task, u64 budget);
 void coll_task_abort(struct coll_task *task, int error);
 void coll_task_tick(struct coll_task *task);
 void coll_task_connected(struct coll_task *task, const struct coll_stream *stream);
@@ -128,7 +128,7 @@ void coll_stream_discard_rest(struct coll_stream *stream);
 void coll_stream_unhold(struct coll_stream *stream);
 
 /* unexpected.c */
-u8 *coll_unexp_room(struct coll_stream *stream, u32 length);
+u8 *coll_unexp_space(struct coll_stream *stream, u32 length);
 u8 *coll_unexp_move(struct coll_stream *stream, u8 *buf);
 void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data);
 const u8 *coll_unexp_next(const struct coll_stream *stream, u64 instance,

@@ -66,7 +66,7 @@ static bool task_begin_read(struct coll_task *task, u32 peer, u32 area, u64 end,
 		engine->ops->mismatch(engine->ctx, task, peer);
 	}
 	coll_task_stop(task, peer);
-	list_del_init(&task->local_copies);
+	list_del_init(&task->moving);
 	return false;
 }
 
@@ -181,7 +181,7 @@ u64 coll_task_read(struct coll_task *task)
 	if (!n)
 		return cost;
 	if (n == left)
-		list_del_init(&task->local_copies);
+		list_del_init(&task->moving);
 	coll_task_rx_advance(task, task->rx_off + n);
 	return cost;
 }

@@ -91,13 +91,13 @@ static void unexp_compact(struct coll_stream *stream)
 }
 
 /**
- * coll_unexp_room() - reserve space for the payload of the next frame
+ * coll_unexp_space() - reserve space for the payload of the next frame
  * @stream: the stream; the frames in its buffer and this one are within its @rx_credit
  * @length: bytes of payload
  *
  * Return: the memory for the payload, valid until coll_unexp_add().
  */
-u8 *coll_unexp_room(struct coll_stream *stream, u32 length)
+u8 *coll_unexp_space(struct coll_stream *stream, u32 length)
 {
 	if (!stream->unexp_len)
 		stream->unexp_end = 0;
@@ -128,7 +128,7 @@ u8 *coll_unexp_move(struct coll_stream *stream, u8 *buf)
 /**
  * coll_unexp_add() - add a complete frame
  * @stream: the stream
- * @data: header of the frame; its payload is at the address from coll_unexp_room()
+ * @data: header of the frame; its payload is at the address from coll_unexp_space()
  */
 void coll_unexp_add(struct coll_stream *stream, const struct coll_data *data)
 {

@@ -52,7 +52,7 @@
  * segments of at most a quarter of the window.  A segment is granted, at the latest, when all
  * segments but the one before it have left.  So no rank waits for bytes that another rank sends
  * later, and no circle of waiting ranks exists.  An exchange between two ranks needs no segments:
- * each can receive as much as it has saved, and what it has sent of that makes room for more.
+ * each can receive as much as it has saved, and what it has sent of that makes space for more.
  */
 struct coll_schedule {
 	const char *name;

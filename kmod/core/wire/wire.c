@@ -62,7 +62,7 @@ struct control_wire {
 			u8 reserved[16];
 		} __packed grant;
 		struct {
-			u8 answer;
+			u8 reply;
 			u8 reserved[23];
 		} __packed credit;
 		struct {
@@ -194,7 +194,7 @@ void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error)
 	memcpy(&w, call, sizeof(w));
 	if (w.magic == HELLO_MAGIC)
 		w.version = cpu_to_le16(COLL_WIRE_VERSION);
-	w.stage = COLL_HELLO_ANSWER;
+	w.stage = COLL_HELLO_REPLY;
 	w.error = cpu_to_le32(error);
 	memcpy(buf, &w, sizeof(w));
 }
@@ -203,7 +203,7 @@ void coll_wire_put_refusal(u8 *buf, const u8 *call, u32 error)
 static bool hello_says_no_more(const struct hello_wire *w)
 {
 	return (w->kind == COLL_CONN_DATA || !w->lane) &&
-	       (w->stage == COLL_HELLO_ANSWER || !w->error);
+	       (w->stage == COLL_HELLO_REPLY || !w->error);
 }
 
 /* A proof needs a nonce, and is sent only by a rank that has the other side's nonce. */
@@ -372,7 +372,7 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 		w.grant.digest = cpu_to_le64(control->digest);
 		break;
 	case COLL_CONTROL_CREDIT:
-		w.credit.answer = control->credit_answer;
+		w.credit.reply = control->credit_reply;
 		break;
 	case COLL_CONTROL_PING:
 	case COLL_CONTROL_PONG:
@@ -417,7 +417,7 @@ bool coll_reason_valid(const struct coll_reason *reason)
 /**
  * coll_wire_get_control() - read a control frame
  * @buf: COLL_CONTROL_SIZE bytes from a peer
- * @control: filled in; kind, signature, reason, credit_answer, query, answer, and the rank and
+ * @control: filled in; kind, signature, reason, credit_reply, query, answer, and the rank and
  *	number of a MISMATCH_CALL are in range, other fields are as received
  * @incarnation: incarnation of the group
  *
@@ -480,8 +480,8 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			return -EPROTO;
 		break;
 	case COLL_CONTROL_CREDIT:
-		control->credit_answer = w.credit.answer;
-		if (control->credit_answer >= COLL_CREDIT_ANSWERS ||
+		control->credit_reply = w.credit.reply;
+		if (control->credit_reply >= COLL_CREDIT_REPLIES ||
 		    !all_zero(w.credit.reserved, sizeof(w.credit.reserved)))
 			return -EPROTO;
 		break;

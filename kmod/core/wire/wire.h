@@ -2,7 +2,7 @@
 /*
  * The wire format.  Documentation/wire.rst describes the protocol.
  *
- * There are three kinds of fixed-size frames: HELLO (call, answer and confirmation, first on
+ * There are three kinds of fixed-size frames: HELLO (call, reply and confirmation, first on
  * every connection), control frames, and the headers of data frames.  All fields are
  * little-endian, except the magic number of a HELLO, which tells the byte order of the sender's
  * host.  One function per kind reads a frame into its host form and rejects frames that no
@@ -58,7 +58,7 @@ enum coll_conn_kind {
 /* The third stage exists only if the group has a secret. */
 enum coll_hello_stage {
 	COLL_HELLO_CALL,	/* from the client */
-	COLL_HELLO_ANSWER,	/* from the server */
+	COLL_HELLO_REPLY,	/* from the server */
 	COLL_HELLO_CONFIRM,	/* from the client, after the answer */
 	COLL_HELLO_STAGES
 };
@@ -116,12 +116,12 @@ enum coll_control_kind {
 	COLL_CONTROL_KINDS
 };
 
-enum coll_credit_answer {
+enum coll_credit_reply {
 	COLL_CREDIT_UNASKED,	/* the CREDIT answers no BLOCKED */
 	COLL_CREDIT_RAISED,	/* there is more credit, and may be more again */
 	COLL_CREDIT_REFUSED,	/* there is no memory for more credit now */
 	COLL_CREDIT_MOST,	/* there is never more credit than now */
-	COLL_CREDIT_ANSWERS
+	COLL_CREDIT_REPLIES
 };
 
 /* Most links that a QUERY passes.  A group of COLLECTIVE_RANKS_MAX ranks needs five. */
@@ -210,7 +210,7 @@ struct coll_reason {
  * @signature: of ANNOUNCE and MISMATCH_CALL
  * @reason: of ABORT
  * @digest: of GRANT: struct coll_task_args, @digest
- * @credit_answer: of CREDIT: enum coll_credit_answer
+ * @credit_reply: of CREDIT: enum coll_credit_reply
  * @submitted: of PING and PONG to the rank 2^k after the sender: minimum number of
  *	collectives without a key that the 2^k ranks up to the sender are known to have
  *	submitted; else 0
@@ -226,7 +226,7 @@ struct coll_control {
 		struct coll_signature signature;
 		struct coll_reason reason;
 		u64 digest;
-		u8 credit_answer;
+		u8 credit_reply;
 		u64 submitted;
 		struct coll_query query;
 		struct coll_answer_frame answer;

@@ -254,7 +254,7 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
 }
 
 /**
- * coll_local_withdraw_call() - the caller of a connection closes its end
+ * coll_local_withdraw_connect() - the caller of a connection closes its end
  * @ep: the caller's end; its pipe has ended
  *
  * A call that was not taken is dropped.  Otherwise a member that calls a busy one again and again
@@ -262,7 +262,7 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
  *
  * Context: may sleep.
  */
-void coll_local_withdraw_call(struct coll_endpoint *ep)
+void coll_local_withdraw_connect(struct coll_endpoint *ep)
 {
 	struct coll_local_conn *conn = ep->local;
 	bool waits;
@@ -286,7 +286,7 @@ static void listener_return(struct coll_endpoint *ep, struct coll_local_conn *co
 	int error;
 
 	spin_lock(&ep->hub->lock);
-	/* Before the lock in coll_local_withdraw_call(), or that finds the call in the queue. */
+	/* Before the lock in coll_local_withdraw_connect(), or that finds the call in the queue. */
 	ended = coll_pipe_ended(&conn->pipe[0], &error);
 	if (!ended)
 		list_add(&conn->node, &ep->listener->calls);

@@ -304,8 +304,8 @@ static void local_close(struct coll_endpoint *ep, bool reset)
 	coll_pipe_end(pipe_out(ep), reset ? -ECONNRESET : 0);
 	coll_pipe_leave(pipe_in(ep));
 	if (!side)
-		coll_local_withdraw_call(ep);
-	if (coll_pipe_revoke(pipe_out(ep), NULL))
+		coll_local_withdraw_connect(ep);
+	if (!coll_pipe_revoke(pipe_out(ep), NULL))
 		wait_event(conn->reads, !coll_pipe_is_read(pipe_out(ep)));
 	coll_local_notify(conn, !side, COLL_EVENT_READABLE);
 	coll_local_notify(conn, !side, COLL_EVENT_WRITABLE);

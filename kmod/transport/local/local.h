@@ -55,6 +55,6 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
 		       const struct sockaddr_storage *local);
 int coll_local_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
 void coll_local_listener_close(struct coll_endpoint *ep);
-void coll_local_withdraw_call(struct coll_endpoint *ep);
+void coll_local_withdraw_connect(struct coll_endpoint *ep);
 
 #endif /* COLL_LOCAL_H */

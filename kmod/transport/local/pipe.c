@@ -280,7 +280,7 @@ bool coll_pipe_grow(struct coll_pipe *pipe, void *ring, u32 size)
 	return true;
 }
 
-/* Return: true if a piece is being read. */
+/* Return: true if no piece is being read. */
 static bool reference_revoke(struct coll_reference *reference)
 {
 	u32 seen = COLL_REFERENCE_READY, state;
@@ -289,13 +289,13 @@ static bool reference_revoke(struct coll_reference *reference)
 	do {
 		state = seen;
 		if (state != COLL_REFERENCE_READY && state != COLL_REFERENCE_READING)
-			return state == COLL_REFERENCE_REVOKING;
+			return state != COLL_REFERENCE_REVOKING;
 		/* Pairs with coll_reference_begin() and coll_reference_end(). */
 		seen = cmpxchg(&reference->state, state,
 			       state == COLL_REFERENCE_READY ? COLL_REFERENCE_REVOKED :
 							       COLL_REFERENCE_REVOKING);
 	} while (seen != state);
-	return state == COLL_REFERENCE_READING;
+	return state != COLL_REFERENCE_READING;
 }
 
 /**
@@ -303,13 +303,13 @@ static bool reference_revoke(struct coll_reference *reference)
  * @pipe: the pipe
  * @owner: see struct coll_out; NULL: of all owners
  *
- * Return: true if a piece is being read.  When it has been read, the reader asks for an event, and
- * coll_pipe_is_read() is false.
+ * Return: true if no piece is being read.  False: when it has been read, the reader asks for an
+ * event, and coll_pipe_is_read() is false.
  */
 bool coll_pipe_revoke(struct coll_pipe *pipe, const void *owner)
 {
 	u32 at = smp_load_acquire(&pipe->tail);		/* pairs with pipe_release() */
-	bool read = false;
+	bool unread = true;
 
 	/*
 	 * At most @size / 8 records.  The reader may release some of them meanwhile, but only this
@@ -321,10 +321,10 @@ bool coll_pipe_revoke(struct coll_pipe *pipe, const void *owner)
 
 		if (record->kind == COLL_PIPE_REFERENCE &&
 		    (!owner || reference->owner == owner))
-			read |= reference_revoke(reference);
+			unread &= reference_revoke(reference);
 		at += record_size(record);
 	}
-	return read;
+	return unread;
 }
 
 static u32 reference_state(const struct coll_reference *reference)

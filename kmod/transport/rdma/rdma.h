@@ -495,7 +495,7 @@ int coll_rdma_send_some(struct coll_rdma_conn *conn, const struct coll_out *out)
 int coll_rdma_receive(struct coll_endpoint *ep, u32 budget);
 bool coll_rdma_can_defer_rx(const struct coll_endpoint *ep, u32 bytes);
 
-/* linger.c */
+/* end.c */
 void coll_rdma_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len);
 void coll_rdma_shutdown(struct coll_endpoint *ep, unsigned long until);
 void coll_rdma_close(struct coll_endpoint *ep, bool reset);

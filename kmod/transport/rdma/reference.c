@@ -322,15 +322,15 @@ bool coll_rdma_revoke(struct coll_endpoint *ep, const void *owner)
 {
 	struct coll_rdma_conn *conn = ep->private;
 	struct coll_rdma_refs *refs = conn->refs;
-	bool found;
+	bool unread;
 	u32 i;
 
 	mutex_lock(&conn->mutex);
-	found = refs->copied == owner;
+	unread = refs->copied != owner;
 	for (i = refs->tail; i != refs->head; i++)
-		found |= ref_at(refs, i)->owner == owner;
+		unread &= ref_at(refs, i)->owner != owner;
 	mutex_unlock(&conn->mutex);
-	return found;
+	return unread;
 }
 
 /**

@@ -77,7 +77,7 @@ void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost)
 }
 
 /**
- * coll_tcp_answers() - see struct coll_transport
+ * coll_tcp_acknowledges() - see struct coll_transport
  * @ep: likewise
  *
  * A peer that lets nothing in acknowledges the probes of its window.
@@ -85,7 +85,7 @@ void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost)
  * Context: control runner.
  * Return: true if the peer has acknowledged something since the last call, or has nothing to.
  */
-bool coll_tcp_answers(struct coll_endpoint *ep)
+bool coll_tcp_acknowledges(struct coll_endpoint *ep)
 {
 	struct sock *sk = coll_tcp_info_hold(ep);
 	const struct tcp_sock *tp;

@@ -6,7 +6,7 @@
 
 #include "transport/transport.h"
 
-/* connect.c */
+/* socket.c */
 int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr);
 int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *addr,
 		     const struct sockaddr_storage *local);
@@ -28,7 +28,7 @@ bool coll_tcp_lingers(const struct coll_endpoint *ep);
 void coll_tcp_linger(struct coll_endpoint *ep);
 
 /* resend.c */
-bool coll_tcp_answers(struct coll_endpoint *ep);
+bool coll_tcp_acknowledges(struct coll_endpoint *ep);
 void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost);
 
 /* send.c */

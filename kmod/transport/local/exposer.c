@@ -12,7 +12,7 @@
 
 #include "core/engine/instance.h"
 #include "transport/hub.h"
-#include "transport/local/exposure.h"
+#include "transport/local/exposer.h"
 
 static struct list_head *exposer_bucket(struct coll_exposer *exposer, u64 instance)
 {

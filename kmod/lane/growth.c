@@ -8,7 +8,7 @@
 #include <linux/slab.h>
 
 #include "lane/lane.h"
-#include "lane/room.h"
+#include "lane/growth.h"
 #include "mem/account.h"
 #include "net/conn.h"
 #include "net/link.h"
@@ -95,8 +95,8 @@ int coll_lane_use_conn(struct coll_lane *lane, struct coll_conn *conn)
 }
 
 /*
- * A peer has granted more operations than its table has room for.  Most of them are not submitted
- * here, so no request could have reserved the room.  Return: 0 or -ENOMEM.
+ * A peer has granted more operations than its table has space for.  Most of them are not submitted
+ * here, so no request could have reserved the space.  Return: 0 or -ENOMEM.
  */
 static int conn_grow_grants(struct coll_conn *conn)
 {
@@ -126,9 +126,9 @@ int coll_lane_take_mail(struct coll_lane *lane, struct coll_conn *conn)
 
 	do {
 		max = LANE_GRANTS;
-		/* A table of full size makes room itself. */
+		/* A table of full size makes space itself. */
 		if (grants->size < most)
-			max = min(max, coll_grants_room(grants));
+			max = min(max, coll_grants_space(grants));
 		err = coll_mailbox_take(conn->mailbox, conn->stream, max, &left);
 		if (!err && left && max < LANE_GRANTS)
 			err = conn_grow_grants(conn);

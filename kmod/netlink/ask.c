@@ -2,7 +2,7 @@
 /* Queries: a rank of this host asks all ranks of its group, and what they have answered. */
 #include <linux/ktime.h>
 
-#include "member/answer.h"
+#include "member/query_member.h"
 #include "member/group.h"
 #include "member/member.h"
 #include "netlink/family.h"

@@ -7,7 +7,7 @@
  */
 #include "core/engine/engine.h"
 #include "core/match/balance.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "op/match.h"
 #include "op/request.h"
 #include "op/requests.h"
@@ -16,7 +16,7 @@
  * struct wait_set - ranks that are waited for
  * @ranks: the ranks
  * @n: number of them
- * @max: most that @ranks has room for
+ * @max: most that @ranks has space for
  * @own: rank of the member
  * @nranks: number of ranks of the group
  */
@@ -44,7 +44,7 @@ static void wait_add(struct wait_set *set, u32 rank)
  * coll_request_waits() - find the ranks that an operation waits for
  * @request: in flight; its member is locked
  * @ranks: out: the ranks
- * @max: most that @ranks has room for
+ * @max: most that @ranks has space for
  *
  * Return: number of ranks; 0 if none is known.
  */
@@ -59,7 +59,7 @@ u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max)
 	};
 	u32 i;
 
-	lockdep_assert_held(&request->reqs->fail->lock);
+	lockdep_assert_held(&request->reqs->state->lock);
 	if (request->waits_for_instance || !atomic_read(&request->parts_pending))
 		return 0;
 	if (coll_plan_is_p2p(&request->plan)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_NET_QUERY_H
-#define COLL_NET_QUERY_H
+#ifndef COLL_QUERY_LINKS_H
+#define COLL_QUERY_LINKS_H
 
 #include <linux/spinlock.h>
 
@@ -29,4 +29,4 @@ void coll_query_send(struct coll_net *net);
 int coll_query_receive(struct coll_link *link, const struct coll_query *query);
 int coll_query_receive_answer(struct coll_link *link, const struct coll_answer_frame *answer);
 
-#endif /* COLL_NET_QUERY_H */
+#endif /* COLL_QUERY_LINKS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Private header of the local transport: the exposers of a hub. */
-#ifndef COLL_LOCAL_EXPOSURE_H
-#define COLL_LOCAL_EXPOSURE_H
+#ifndef COLL_EXPOSER_H
+#define COLL_EXPOSER_H
 
 #include <linux/rcupdate.h>
 
@@ -30,4 +30,4 @@ struct coll_exposer {
 	struct rcu_head rcu;
 };
 
-#endif /* COLL_LOCAL_EXPOSURE_H */
+#endif /* COLL_EXPOSER_H */

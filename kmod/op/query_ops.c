@@ -4,7 +4,7 @@
 #include <linux/math64.h>
 
 #include "core/wire/answer.h"
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/times.h"
@@ -103,7 +103,7 @@ void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *
 	const struct coll_last_failure *failed = &reqs->last_failure;
 	u64 now = ktime_get_ns();
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	answer->inflight = reqs->inflight;
 	answer->counted = reqs->next_instance;
 	answer_last(answer, reqs, now);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef COLL_WAITING_H
-#define COLL_WAITING_H
+#ifndef COLL_WAIT_TIME_H
+#define COLL_WAIT_TIME_H
 
 #include <linux/types.h>
 
@@ -19,4 +19,4 @@ struct coll_waiting {
 	u64 total;
 };
 
-#endif /* COLL_WAITING_H */
+#endif /* COLL_WAIT_TIME_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Tables of times: op/times.c makes them and counts operations; lanes count what they wait. */
-#ifndef COLL_LANE_TIMES_H
-#define COLL_LANE_TIMES_H
+#ifndef COLL_TIME_TABLE_H
+#define COLL_TIME_TABLE_H
 
 #include <linux/atomic.h>
 #include <linux/types.h>
@@ -41,4 +41,4 @@ struct coll_times {
 	atomic64_t waited[];
 };
 
-#endif /* COLL_LANE_TIMES_H */
+#endif /* COLL_TIME_TABLE_H */

@@ -130,7 +130,7 @@ struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u6
 {
 	struct coll_unexpected_call *call;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	/* At most unexpected_max() in all, spread by a factor that no peer knows. */
 	hlist_for_each_entry(call, unexpected_bucket(reqs, instance), node)
 		if (call->instance == instance)
@@ -151,7 +151,7 @@ struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *re
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
 	struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
 
-	if (call || coll_failed_ops_has(reqs->fail->failed_ops, instance) ||
+	if (call || coll_failed_ops_has(reqs->state->failed_ops, instance) ||
 	    !coll_unexpected_expects(reqs, instance))
 		return call;
 	if (unexpected->ncalls >= unexpected_max(reqs))
@@ -189,7 +189,7 @@ void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
  */
 bool coll_unexpected_expects(const struct coll_requests *reqs, u64 instance)
 {
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	return !coll_instance_is_counted(instance) ||
 	       (instance >= reqs->next_instance && instance - reqs->next_instance < COLL_AHEAD_MAX);
 }
@@ -214,7 +214,7 @@ static void ping_if_due(struct coll_requests *reqs)
 int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
 			 const struct coll_failure *failure)
 {
-	struct coll_failed_ops *failed_ops = reqs->fail->failed_ops;
+	struct coll_failed_ops *failed_ops = reqs->state->failed_ops;
 
 	if (coll_failed_ops_has(failed_ops, instance))
 		return 0;
@@ -236,8 +236,8 @@ int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
  */
 bool coll_unexpected_full(const struct coll_requests *reqs)
 {
-	lockdep_assert_held(&reqs->fail->lock);
-	return reqs->fail->failed_ops->nfailed + reqs->inflight >= COLL_FAILED_MAX;
+	lockdep_assert_held(&reqs->state->lock);
+	return reqs->state->failed_ops->nfailed + reqs->inflight >= COLL_FAILED_MAX;
 }
 
 /**
@@ -248,7 +248,7 @@ bool coll_unexpected_full(const struct coll_requests *reqs)
  */
 void coll_unexpected_submitted(struct coll_requests *reqs)
 {
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (reqs->match.unexpected->failed_since_success)
 		ping_if_due(reqs);
 }
@@ -262,7 +262,7 @@ void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	if (!coll_instance_is_counted(instance))
 		return;
 	unexpected->failed_since_success = false;
@@ -278,7 +278,7 @@ void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance)
  */
 void coll_unexpected_receive_submitted(struct coll_requests *reqs, u32 round, u64 count)
 {
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	coll_distance_receive(&reqs->match.unexpected->distance, round, count);
 	ping_if_due(reqs);
 }
@@ -295,7 +295,7 @@ u64 coll_unexpected_submitted_for(struct coll_requests *reqs, u32 round)
 {
 	struct coll_distance *distance = &reqs->match.unexpected->distance;
 
-	lockdep_assert_held(&reqs->fail->lock);
+	lockdep_assert_held(&reqs->state->lock);
 	distance->sent[round] = coll_distance_least(distance, reqs->next_instance, round);
 	return distance->sent[round];
 }

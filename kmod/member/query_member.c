@@ -5,7 +5,7 @@
 #include <linux/sched/signal.h>
 
 #include "core/wire/answer.h"
-#include "member/answer.h"
+#include "member/query_member.h"
 #include "member/group.h"
 #include "member/member.h"
 #include "op/requests.h"
@@ -32,26 +32,26 @@ static bool owner_stopped(const struct coll_owner *owner)
  */
 void coll_member_answer(struct coll_member *member, struct coll_answer *answer)
 {
-	struct coll_fail *fail = &member->fail;
+	struct coll_member_state *state = &member->state;
 
 	answer->parts = BIT(COLL_ANSWER_STATE);
 	answer->pid = member->owner.pid;
 	answer->own_pid = member->owner.own_pid;
 	answer->stopped = owner_stopped(&member->owner);
 	coll_answer_set_node(answer, member->owner.node);
-	spin_lock(&fail->lock);
-	answer->state = fail->state;
-	coll_answer_add_failure(answer, COLL_ANSWER_GROUP, &fail->reason, COLL_INSTANCE_GROUP,
-				fail->aborted_at);
+	spin_lock(&state->lock);
+	answer->state = state->value;
+	coll_answer_add_failure(answer, COLL_ANSWER_GROUP, &state->reason, COLL_INSTANCE_GROUP,
+				state->aborted_at);
 	coll_requests_answer(&member->requests, answer);
-	spin_unlock(&fail->lock);
+	spin_unlock(&state->lock);
 	coll_requests_answer_waits(&member->requests, answer);
 }
 
 /* Members that have most links first; of a group that has failed any will do. */
 static u32 member_worth(const struct coll_member *member)
 {
-	switch (READ_ONCE(member->fail.state)) {
+	switch (READ_ONCE(member->state.value)) {
 	case COLLECTIVE_STATE_UP:
 		return 3;
 	case COLLECTIVE_STATE_CONNECTING:
@@ -74,7 +74,7 @@ struct coll_member *coll_member_asker(const struct coll_group *group)
 	struct coll_member *member, *best = NULL;
 
 	list_for_each_entry(member, &group->members, group_node)
-		if (!READ_ONCE(member->fail.stopped) &&
+		if (!READ_ONCE(member->state.stopped) &&
 		    member_worth(member) > (best ? member_worth(best) : 0))
 			best = member;
 	return best;

@@ -8,12 +8,12 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
-#include "fail/failure.h"
+#include "fail/member_state.h"
 #include "mem/account.h"
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
-#include "net/query.h"
+#include "net/query_links.h"
 
 /**
  * coll_query_init() - no query yet
@@ -100,7 +100,7 @@ int coll_query_begin(struct coll_net *net, u32 *number)
 static bool link_takes_queries(const struct coll_link *link)
 {
 	return link->control && link->control->state == COLL_CONN_OPEN && !link->peer_left &&
-	       !READ_ONCE(link->net->fail->stopped);
+	       !READ_ONCE(link->net->state->stopped);
 }
 
 /* Sends a QUERY to all ranks with a link but one. */
@@ -191,7 +191,7 @@ int coll_query_receive(struct coll_link *link, const struct coll_query *query)
 
 	if (query->origin >= net->id->nranks)
 		return -EPROTO;
-	if (query->origin == net->id->rank || READ_ONCE(net->fail->stopped) ||
+	if (query->origin == net->id->rank || READ_ONCE(net->state->stopped) ||
 	    !coll_relay_take(&net->query.relay, query, link->peer, net->id->nranks,
 			     ktime_get_ns()))
 		return 0;
