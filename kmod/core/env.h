@@ -10,15 +10,20 @@
 #define COLL_ENV_H
 
 #include <linux/types.h>
+#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/mmdebug.h>
 #include <linux/overflow.h>
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/unaligned.h>
+
+/* What always holds; looked at in debug builds only. */
+#define coll_assert(condition)	VM_WARN_ON_ONCE(!(condition))
 
 #endif /* COLL_ENV_H */

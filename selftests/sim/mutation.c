@@ -52,7 +52,7 @@ u64 __wrap_coll_task_sendable(const struct coll_task *task)
 	const struct member *member = member_of(task->engine);
 	u64 honest = __real_coll_task_sendable(task);
 
-	if (task->error || task->mismatched || task->tx_step == task->nsteps)
+	if (task->state != COLL_TASK_RUNNING || task->tx_step == task->nsteps)
 		return honest;
 	if (member->sim->config.mutation != MUTATION_CUT_THROUGH &&
 	    (member->sim->config.mutation != MUTATION_FINAL || !task->schedule->reads))
@@ -174,10 +174,9 @@ int __wrap_coll_stream_credited(struct coll_stream *stream, u64 position, u8 ans
 	if (member_of(stream->engine)->sim->config.mutation != MUTATION_LATE_GRANT)
 		return err;
 	list_for_each_entry_safe(task, next, &stream->waiting, tx_node) {
-		if (!task->rts_sent || !task->args.eager)
+		if (task->tx_run_state != COLL_TASK_TX_ASKED || !task->args.eager)
 			continue;
-		task->rts_sent = false;
-		task->by_grant = false;
+		task->tx_run_state = COLL_TASK_TX_CREDIT;
 		coll_task_ready(task);
 	}
 	return err;

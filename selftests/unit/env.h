@@ -49,6 +49,10 @@ typedef int64_t s64;
 #define static_assert(e, ...)	__static_assert(e, ##__VA_ARGS__, #e)
 #define BUILD_BUG_ON(e)		_Static_assert(!(e), "BUILD_BUG_ON: " #e)
 
+/* core/env.h */
+
+#define coll_assert(condition)	assert(condition)
+
 /* linux/array_size.h, linux/container_of.h, linux/stddef.h */
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))

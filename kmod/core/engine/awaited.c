@@ -9,8 +9,10 @@
  */
 void coll_task_stop(struct coll_task *task, u32 peer)
 {
-	task->mismatched_by = peer;
-	task->mismatched = true;
+	if (!task_runs(task))
+		return;
+	WRITE_ONCE(task->stopped_by, peer);
+	coll_task_set_state(task, COLL_TASK_STOPPED);
 }
 
 /* The peer that reads memory which this task has sent by reference; COLL_NO_RANK: none. */
@@ -42,8 +44,9 @@ u32 coll_task_awaited(const struct coll_task *task)
 {
 	u64 nsteps = READ_ONCE(task->nsteps);
 
-	if (READ_ONCE(task->mismatched))
-		return READ_ONCE(task->mismatched_by);
+	if (READ_ONCE(task->state) != COLL_TASK_RUNNING &&
+	    READ_ONCE(task->stopped_by) != COLL_NO_RANK)
+		return READ_ONCE(task->stopped_by);
 	if (READ_ONCE(task->rx_step) < nsteps)
 		return READ_ONCE(task->rx.from);
 	if (READ_ONCE(task->tx_step) < nsteps)

@@ -70,7 +70,7 @@ void coll_engine_remove(struct coll_task *task)
 }
 
 /**
- * coll_engine_queue_move() - queue a task for copying while the lane is idle
+ * coll_engine_queue_move() - let coll_engine_move() look at a task
  * @task: the task
  */
 void coll_engine_queue_move(struct coll_task *task)
@@ -135,7 +135,8 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_task *task)
 }
 
 /**
- * coll_engine_move() - copy some of the bytes that tasks copy on this rank, or read from others
+ * coll_engine_move() - move some of the bytes that no frame brings or takes: copies, and reads of
+ *	the memory of other ranks
  * @engine: the engine
  * @budget: approximate limit in bytes; a short piece of memory counts as COLL_PIECE_COST
  *
@@ -143,7 +144,7 @@ int coll_engine_begin(struct coll_engine *engine, struct coll_task *task)
  * coll_engine_deliver_some() afterwards, because a saved input may let an operation start.
  *
  * Context: the FPU registers are not in use.
- * Return: false if there was nothing to copy.
+ * Return: false if there were none.
  */
 bool coll_engine_move(struct coll_engine *engine, u64 budget)
 {

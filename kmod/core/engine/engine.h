@@ -85,7 +85,8 @@ struct coll_engine_ops {
 /**
  * struct coll_task_args - one operation, as submitted to every lane that it uses
  * @plan: input of the schedule; the engine fills in its lane
- * @eager: true if the payload is small: it is sent without a grant, on credit, and copied
+ * @eager: true if all its frames are eager, which are sent without a grant, on credit, and copied:
+ *	the payload is small, or they are signals
  * @instance: instance of the operation
  * @signature: all arguments that must be equal on every rank.  A receiver sends their digest with
  *	each grant; a sender with another digest sends nothing.  NULL: the lane does not compare,
@@ -148,6 +149,29 @@ struct coll_peer_run {
 	u64 limit;
 };
 
+/* The life of a task: coll_task_set_state(). */
+enum coll_task_state {
+	COLL_TASK_RUNNING,	/* it moves bytes */
+	COLL_TASK_STOPPED,	/* no more of it is received or sent; it will be aborted */
+	COLL_TASK_ABORTED,	/* it waits for the last use of its memory */
+	COLL_TASK_COMPLETE,	/* it has left the engine */
+	COLL_TASK_STATES
+} __packed;
+
+/* How the rest of the current outgoing run is sent: see struct coll_stream. */
+enum coll_task_tx {
+	COLL_TASK_TX_CREDIT,	/* on credit, while there is some */
+	COLL_TASK_TX_GRANT,	/* on a grant only, whatever credit comes */
+	COLL_TASK_TX_ASKED,	/* likewise, and the receiver was asked for it */
+} __packed;
+
+/* The current incoming run. */
+enum coll_task_rx {
+	COLL_TASK_RX_PENDING,	/* no frame of it may be received yet */
+	COLL_TASK_RX_STARTED,	/* frames on credit, and what is granted */
+	COLL_TASK_RX_GRANTED,	/* the sender is granted all of it */
+} __packed;
+
 /**
  * struct coll_task - the part of one operation on one lane
  * @engine: engine of the lane
@@ -157,18 +181,15 @@ struct coll_peer_run {
  * @local_copy: bytes that this rank still has to copy from its input to its result
  * @save_input: bytes of the input that still have to be copied to scratch before the first
  *	step
+ * @state: its life
+ * @tx_run_state: how the rest of the current outgoing run is sent
+ * @rx_run_state: the current incoming run
  * @exchanging: true if more of the exchange window can be saved: see scratch_window.c
  * @error: 0, or the negative errno of the abort
  * @open_frames: number of frames of this task that have begun and not ended.  Each stream
  *	has at most one, so this is below the number of ranks
- * @mismatched_by: the peer of @mismatched
- * @granted: true if the sender of the current run is granted all of it
- * @run_started: true if frames of the current run may be received
- * @by_grant: true if the rest of the current outgoing run is sent on a grant only, whatever
- *	credit comes: see struct coll_stream
- * @rts_sent: true if the receiver of that run was asked for the grant
- * @mismatched: true if a peer called something else, or has revoked payload or withdrawn memory of
- *	this task; the task will be aborted, and no more of it is received or sent
+ * @stopped_by: the peer that has stopped it: it called something else, or has revoked payload or
+ *	withdrawn memory of this task; COLL_NO_RANK: none has
  * @exposed: true if other ranks may read the input and the result
  * @length_known: true if @rx has its length from the sender; @rx.length_from_sender is set
  * @lease_expired: true if the lease of @zc_source is not valid
@@ -220,15 +241,13 @@ struct coll_task {
 	u64 nsteps;
 	struct coll_local_copy local_copy;
 	struct coll_local_copy save_input;
+	enum coll_task_state state;
+	enum coll_task_tx tx_run_state;
+	enum coll_task_rx rx_run_state;
 	bool exchanging;
 	int error;
 	u32 open_frames;
-	u32 mismatched_by;
-	bool granted;
-	bool run_started;
-	bool by_grant;
-	bool rts_sent;
-	bool mismatched;
+	u32 stopped_by;
 	bool exposed;
 	bool length_known;
 	bool lease_expired;

@@ -65,13 +65,13 @@ static void window_extend_grant(struct coll_task *task)
 
 	coll_schedule_step(task->schedule, &task->args.plan, task->grant_step, &step);
 	/* The window has space for four segments, or for one block per run. */
-	while (!task->granted) {
+	while (task->rx_run_state != COLL_TASK_RX_GRANTED) {
 		bool scratch = step.exchange || step.in.area == COLL_AREA_SCRATCH;
 		u64 more = step_in(&step) - task->grant_off;
 
 		if (step.clear) {
 			task->grant_limit = COLL_GRANT_ALL;
-			task->granted = true;
+			task->rx_run_state = COLL_TASK_RX_GRANTED;
 			return;
 		}
 		if (step_in(&step) && scratch)
@@ -87,7 +87,8 @@ static void window_extend_grant(struct coll_task *task)
 		task->grant_step = coll_schedule_next(task->schedule, &task->args.plan,
 						      task->grant_step + 1, task->nsteps,
 						      false, &step);
-		task->granted = task->grant_step == task->nsteps || step.from != task->rx.from;
+		if (task->grant_step == task->nsteps || step.from != task->rx.from)
+			task->rx_run_state = COLL_TASK_RX_GRANTED;
 	}
 }
 
@@ -96,7 +97,7 @@ static u64 window_granted_end(const struct coll_task *task)
 {
 	struct coll_step step;
 
-	if (task->granted)
+	if (task->rx_run_state == COLL_TASK_RX_GRANTED)
 		return ~0ULL;
 	coll_schedule_step(task->schedule, &task->args.plan, task->grant_step, &step);
 	return window_grant_offset(task, &step);
@@ -121,7 +122,8 @@ void coll_window_grant(struct coll_task *task, bool first)
 		coll_engine_queue_move(task);
 	coll_task_kick(task);
 	allowed = window_granted_end(task);
-	if (!first && !task->granted && allowed - task->grant_scratch < window / 4)
+	if (!first && task->rx_run_state != COLL_TASK_RX_GRANTED &&
+	    allowed - task->grant_scratch < window / 4)
 		return;
 	task->grant_scratch = allowed;
 	coll_task_send_grant(task, task->grant_limit);
@@ -130,13 +132,16 @@ void coll_window_grant(struct coll_task *task, bool first)
 /**
  * coll_window_resume() - continue saving an exchange block
  * @task: the task; @exchanging is set
+ *
+ * Return: the cost.
  */
-void coll_window_resume(struct coll_task *task)
+u64 coll_window_resume(struct coll_task *task)
 {
 	task->exchanging = false;
 	list_del_init(&task->moving);
 	if (task->local_copy.len)
 		coll_engine_queue_move(task);
-	if (task->run_started && !task->granted)
+	if (task->rx_run_state == COLL_TASK_RX_STARTED)
 		coll_window_grant(task, false);
+	return (u64)COLL_PIECE_COST * COLL_PIECES_MAX;
 }

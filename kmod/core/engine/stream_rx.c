@@ -170,7 +170,7 @@ static bool stream_is_early(const struct coll_stream *stream, const struct coll_
 	task = coll_task_find(engine, data->instance);
 	if (!task)
 		return coll_engine_expects(engine, data->instance);
-	if (task->error || task->mismatched || !(data->flags & COLL_DATA_EAGER) ||
+	if (!task_runs(task) || !(data->flags & COLL_DATA_EAGER) ||
 	    coll_task_receives(task, stream->peer))
 		return false;
 	/*
@@ -207,7 +207,7 @@ static int stream_find_receiver(struct coll_stream *stream, const struct coll_da
 	struct coll_task *task = coll_task_find(stream->engine, data->instance);
 
 	*taker = NULL;
-	if (!task || task->error || task->mismatched)
+	if (!task || !task_runs(task))
 		return 0;
 	if (data->call != coll_plan_call(&task->args.plan) ||
 	    !coll_task_receives(task, stream->peer) || !coll_task_expects(task, data)) {

@@ -81,7 +81,7 @@ static u64 stream_granted(const struct coll_stream *stream, struct coll_task *ta
 void coll_stream_check_granted_call(const struct coll_stream *stream, struct coll_task *task)
 {
 	/* With a key, the grant may be for the next use of the key. */
-	if (!task->error && !task->mismatched && task->args.signature &&
+	if (task_runs(task) && task->args.signature &&
 	    coll_instance_is_counted(task->args.instance))
 		stream_granted_other_call(stream, task);
 }
@@ -168,22 +168,22 @@ static bool stream_charge_credit(struct coll_stream *stream, struct coll_task *t
 {
 	u64 needed = stream->tx_eager + coll_eager_cost(data->length) + COLL_CREDIT_KEPT;
 
-	if (task->rts_sent)
+	if (task->tx_run_state == COLL_TASK_TX_ASKED)
 		return false;
-	if (!task->by_grant && needed > stream->tx_credit) {
+	if (task->tx_run_state == COLL_TASK_TX_CREDIT && needed > stream->tx_credit) {
 		if (stream_ask_credit(stream, needed))
 			return false;
-		task->by_grant = true;
+		task->tx_run_state = COLL_TASK_TX_GRANT;
 	}
 	data->flags = COLL_DATA_EAGER;
-	if (task->by_grant) {
+	if (task->tx_run_state == COLL_TASK_TX_GRANT) {
 		if (stream->tx_credit - stream->tx_eager < COLL_DATA_SIZE)
 			return false;
 		data->flags |= COLL_DATA_REQUEST;
 		data->length = 0;
 		if (task->tx.single_frame)
 			data->offset = task->tx.out.len;
-		task->rts_sent = true;
+		task->tx_run_state = COLL_TASK_TX_ASKED;
 	}
 	stream->tx_eager += coll_eager_cost(data->length);
 	return true;
@@ -227,8 +227,8 @@ static void stream_open_tx_frame(struct coll_stream *stream, struct coll_task *t
 	if (ask || (task->args.eager && granted < ready)) {
 		if (!stream_charge_credit(stream, task, &data)) {
 			stream->tx_stalls++;
-			stream_park(task, task->rts_sent ? &stream->waiting :
-					  &stream->starving);
+			stream_park(task, task->tx_run_state == COLL_TASK_TX_ASKED ?
+					  &stream->waiting : &stream->starving);
 			return;
 		}
 	} else if (!task->args.eager && out->area != COLL_AREA_SCRATCH &&
@@ -425,9 +425,10 @@ static void stream_sweep_grants(struct coll_stream *stream, u64 latest)
 /* The peer has dropped requests, perhaps that of this task: send it again. */
 static void stream_repeat_request(struct coll_stream *stream, struct coll_task *task)
 {
-	if (!task || task->tx_stream != stream || list_empty(&task->tx_node) || !task->rts_sent)
+	if (!task || task->tx_stream != stream || list_empty(&task->tx_node) ||
+	    task->tx_run_state != COLL_TASK_TX_ASKED)
 		return;
-	task->rts_sent = false;
+	task->tx_run_state = COLL_TASK_TX_GRANT;
 	coll_task_ready(task);
 	stream->engine->ops->kick(stream->engine->ctx, stream);
 }

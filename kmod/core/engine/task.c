@@ -17,6 +17,24 @@ static struct coll_stream *stream_to(const struct coll_engine *engine, u32 peer)
 	return engine->ops->stream(engine->ctx, peer);
 }
 
+/**
+ * coll_task_set_state() - let a task go on to another state of its life
+ * @task: the task
+ * @state: one that may follow its state
+ */
+void coll_task_set_state(struct coll_task *task, enum coll_task_state state)
+{
+	static const u8 next[COLL_TASK_STATES] = {
+		[COLL_TASK_RUNNING]	= BIT(COLL_TASK_STOPPED) | BIT(COLL_TASK_ABORTED) |
+					  BIT(COLL_TASK_COMPLETE),
+		[COLL_TASK_STOPPED]	= BIT(COLL_TASK_ABORTED),
+		[COLL_TASK_ABORTED]	= BIT(COLL_TASK_COMPLETE),
+	};
+
+	coll_assert(next[task->state] & BIT(state));
+	WRITE_ONCE(task->state, state);
+}
+
 /* No peer reads our memory for this task any more. */
 static bool task_is_unreferenced(const struct coll_task *task)
 {
@@ -67,13 +85,14 @@ void coll_task_try_complete(struct coll_task *task)
 
 	if (task->open_frames || task->rx_held)
 		return;
-	if (!task->error &&
-	    !(task_tx_done(task) && task_rx_done(task) && !task->local_copy.len &&
-	      !task->lease_expired))
+	if (task->state == COLL_TASK_STOPPED ||
+	    (task_runs(task) && !(task_tx_done(task) && task_rx_done(task) &&
+				  !task->local_copy.len && !task->lease_expired)))
 		return;
 	if (!task_is_unreferenced(task) || !coll_task_withdraw(task))
 		return;
 
+	coll_task_set_state(task, COLL_TASK_COMPLETE);
 	coll_engine_remove(task);
 	engine->ops->complete(engine->ctx, task);
 }
@@ -115,8 +134,7 @@ static void task_tx_end_run(struct coll_task *task)
 	if (task->tx_stream)
 		coll_grants_drop(&task->tx_stream->grants, task->args.instance);
 	task->tx_run = 0;
-	task->by_grant = !task->args.eager;
-	task->rts_sent = false;
+	task->tx_run_state = task->args.eager ? COLL_TASK_TX_CREDIT : COLL_TASK_TX_GRANT;
 }
 
 /*
@@ -169,9 +187,10 @@ static void task_rx_start_run(struct coll_task *task)
 	struct coll_engine *engine = task->engine;
 	struct coll_stream *stream;
 
-	if (task->run_started || task->lease_expired || task->error || task_rx_done(task))
+	if (task->rx_run_state != COLL_TASK_RX_PENDING || task->lease_expired ||
+	    task->state == COLL_TASK_ABORTED || task_rx_done(task))
 		return;
-	task->run_started = true;
+	task->rx_run_state = COLL_TASK_RX_STARTED;
 	task->zc_source = NULL;
 	list_del_init(&task->leased);
 	if (task->rx.read) {
@@ -234,8 +253,7 @@ static void task_rx_next_run(struct coll_task *task, u32 peer)
 	task->grant_step = task->rx_step;
 	task->grant_off = 0;
 	task->grant_limit = limit;
-	task->run_started = false;
-	task->granted = false;
+	task->rx_run_state = COLL_TASK_RX_PENDING;
 }
 
 /* Find the step that receives.  Most often it is also the step that sends. */
@@ -296,7 +314,8 @@ void coll_task_send_grant(struct coll_task *task, u64 limit)
 void coll_task_scratch_freed(struct coll_task *task, u64 left)
 {
 	task->scratch_freed = max(task->scratch_freed, left);
-	if (task->run_started && !task->granted && !task->error && !task_rx_done(task))
+	if (task->rx_run_state == COLL_TASK_RX_STARTED && task->state != COLL_TASK_ABORTED &&
+	    !task_rx_done(task))
 		coll_window_grant(task, false);
 }
 
@@ -320,13 +339,14 @@ void coll_task_frame_sent(struct coll_task *task)
  */
 void coll_task_grant(struct coll_task *task)
 {
-	if (task->granted || !task->run_started || task->error || task_rx_done(task))
+	if (task->rx_run_state != COLL_TASK_RX_STARTED || task->state == COLL_TASK_ABORTED ||
+	    task_rx_done(task))
 		return;
 	if (task->schedule->windowed) {
 		coll_window_grant(task, true);
 		return;
 	}
-	task->granted = true;
+	task->rx_run_state = COLL_TASK_RX_GRANTED;
 	coll_task_send_grant(task, COLL_GRANT_ALL);
 }
 
@@ -344,7 +364,7 @@ u64 coll_task_sendable(const struct coll_task *task)
 {
 	u64 final;
 
-	if (task->error || task->mismatched || task->lease_expired || task_tx_done(task) ||
+	if (!task_runs(task) || task->lease_expired || task_tx_done(task) ||
 	    (task->schedule->windowed && task->open_frames))
 		return 0;
 
@@ -524,6 +544,7 @@ void coll_task_start(struct coll_task *task)
 	INIT_LIST_HEAD(&task->unexp_ready);
 	INIT_LIST_HEAD(&task->moving);
 
+	task->stopped_by = COLL_NO_RANK;
 	task->tx.to = COLL_NO_RANK;
 	task->rx.from = COLL_NO_RANK;
 	task->peer_run[0].peer = COLL_NO_RANK;
@@ -571,37 +592,46 @@ static u64 task_copy_local(struct coll_task *task, u64 budget)
 	return cost;
 }
 
+/* Save more of the input, and start the steps when all of it is saved.  Returns the cost. */
+static u64 task_move_input(struct coll_task *task, u64 budget)
+{
+	u64 cost = task_save_input(task, budget);
+
+	if (!task->save_input.len) {
+		list_del_init(&task->moving);
+		task_start_steps(task);
+	}
+	return cost;
+}
+
+/* Copy more from the input to the result.  Returns the cost. */
+static u64 task_move_local(struct coll_task *task, u64 budget)
+{
+	u64 cost = task_copy_local(task, budget);
+
+	if (!task->local_copy.len) {
+		list_del_init(&task->moving);
+		coll_task_try_complete(task);
+	}
+	return cost;
+}
+
 /**
- * coll_task_move() - copy some bytes that this rank copies for a task
- * @task: the task, which is queued for copying; it may be gone afterwards
+ * coll_task_move() - move some of the bytes that no frame brings or takes
+ * @task: the task, which is queued for that; it may be gone afterwards
  * @budget: approximate limit in bytes
  *
  * Return: the part of @budget that was used.
  */
 u64 coll_task_move(struct coll_task *task, u64 budget)
 {
-	u64 cost;
-
-	if (task->exchanging) {
-		coll_window_resume(task);
-		return (u64)COLL_PIECE_COST * COLL_PIECES_MAX;
-	}
-	if (task->save_input.len) {
-		cost = task_save_input(task, budget);
-		if (!task->save_input.len) {
-			list_del_init(&task->moving);
-			task_start_steps(task);
-		}
-		return cost;
-	}
+	if (task->exchanging)
+		return coll_window_resume(task);
+	if (task->save_input.len)
+		return task_move_input(task, budget);
 	if (task->rx.read && !task_rx_done(task))
 		return coll_task_read(task);
-	cost = task_copy_local(task, budget);
-	if (!task->local_copy.len) {
-		list_del_init(&task->moving);
-		coll_task_try_complete(task);
-	}
-	return cost;
+	return task_move_local(task, budget);
 }
 
 /* Take back what was sent by reference, unless the peer reads it just now. */
@@ -637,8 +667,9 @@ static void task_revoke(struct coll_task *task)
  */
 void coll_task_abort(struct coll_task *task, int error)
 {
-	if (task->error)
+	if (task->state == COLL_TASK_ABORTED)
 		return;
+	coll_task_set_state(task, COLL_TASK_ABORTED);
 	task->error = error;
 	coll_engine_drop_unexpected(task->engine, task->args.instance);
 	list_del_init(&task->moving);
@@ -674,7 +705,7 @@ void coll_task_tick(struct coll_task *task)
  */
 void coll_task_connected(struct coll_task *task, const struct coll_stream *stream)
 {
-	if (task->error || task_tx_done(task) || task->tx.to != stream->peer ||
+	if (task->state == COLL_TASK_ABORTED || task_tx_done(task) || task->tx.to != stream->peer ||
 	    !list_empty(&task->tx_node))
 		return;
 	task_tx_queue(task);
@@ -698,7 +729,7 @@ u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx,
 	for (i = 0; i < COLL_ZC_REFS; i++)
 		if (task->zc_ref[i].stream && gone(ctx, task->zc_ref[i].stream->peer))
 			return task->zc_ref[i].stream->peer;
-	if (task->error)
+	if (task->state == COLL_TASK_ABORTED)
 		return COLL_NO_RANK;
 	if (!task_rx_done(task) && task->rx.from != COLL_NO_RANK && gone(ctx, task->rx.from))
 		return task->rx.from;

@@ -51,6 +51,12 @@ static inline bool task_rx_done(const struct coll_task *task)
 	return task->rx_step == task->nsteps;
 }
 
+/* Its bytes are moved: it is neither stopped nor aborted. */
+static inline bool task_runs(const struct coll_task *task)
+{
+	return task->state == COLL_TASK_RUNNING;
+}
+
 /* Digest of the call, for grants; 0: they are not compared.  Small operations hardly need it. */
 static inline u64 task_digest(const struct coll_task *task)
 {
@@ -76,6 +82,7 @@ void coll_engine_remove(struct coll_task *task);
 
 /* task.c */
 void coll_task_start(struct coll_task *task);
+void coll_task_set_state(struct coll_task *task, enum coll_task_state state);
 u64 coll_task_move(struct coll_task *task, u64 budget);
 void coll_task_abort(struct coll_task *task, int error);
 void coll_task_tick(struct coll_task *task);
@@ -97,7 +104,7 @@ void coll_task_send_grant(struct coll_task *task, u64 limit);
 
 /* scratch_window.c */
 void coll_window_grant(struct coll_task *task, bool first);
-void coll_window_resume(struct coll_task *task);
+u64 coll_window_resume(struct coll_task *task);
 u64 coll_window_saved(const struct coll_task *task);
 
 /* task_rx.c */

@@ -53,7 +53,8 @@ bool coll_task_awaits(const struct coll_task *task, u32 peer)
  */
 bool coll_task_receives(const struct coll_task *task, u32 peer)
 {
-	return !task_rx_done(task) && task->run_started && task->rx.from == peer && !task->rx.read;
+	return !task_rx_done(task) && task->rx_run_state != COLL_TASK_RX_PENDING &&
+	       task->rx.from == peer && !task->rx.read;
 }
 
 /*
@@ -112,7 +113,7 @@ bool coll_task_is_granted(const struct coll_task *task, const struct coll_data *
 {
 	u64 end = task->rx_off + (task->rx.signal ? 1 : data->length);
 
-	if (task->granted)
+	if (task->rx_run_state == COLL_TASK_RX_GRANTED)
 		return true;
 	if (!task->schedule->windowed)
 		return false;
