@@ -60,13 +60,13 @@ u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max)
 	u32 i;
 
 	lockdep_assert_held(&request->reqs->state->lock);
-	if (request->waits_for_instance || !atomic_read(&request->parts_pending))
+	if (request->stage == COLL_REQUEST_QUEUED || !atomic_read(&request->parts_pending))
 		return 0;
 	if (coll_plan_is_p2p(&request->plan)) {
 		wait_add(&set, request->plan.root);
 		return set.n;
 	}
-	if (request->match_pending)
+	if (request->match == COLL_MATCH_PENDING)
 		wait_add(&set, coll_match_awaited(request));
 	for (i = 0; i < request->nparts; i++)
 		wait_add(&set, coll_task_awaited(&request->part[i].task));

@@ -76,9 +76,9 @@ int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 nu
 		 * A ring that is torn down does not wait for the request in front: that one fails,
 		 * too.
 		 */
-		if (request->waits_for_instance && by == COLL_FIND_BY_CTX)
+		if (request->stage == COLL_REQUEST_QUEUED && by == COLL_FIND_BY_CTX)
 			request = coll_request_by_instance(reqs, instance);
-		if (request && !request->waits_for_instance) {
+		if (request && request->stage == COLL_REQUEST_STARTED) {
 			coll_match_fail(reqs, request, instance, &failure);
 			return 0;
 		}

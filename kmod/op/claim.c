@@ -76,7 +76,7 @@ void coll_wait_unclaim(struct coll_wait *wait, struct coll_requests *reqs)
 		if (wait->end)
 			request->wait_end = wait->end;
 		/* Threads in poll() were not woken while the request was claimed. */
-		if (request->complete)
+		if (request->stage == COLL_REQUEST_COMPLETE)
 			wake_up_all(&reqs->state->wait);
 	}
 }
@@ -108,7 +108,7 @@ struct coll_request *coll_wait_pop(struct coll_wait *wait, struct coll_requests 
 
 	for (wait->index = 0; wait->index < wait->n; wait->index++) {
 		request = coll_request_by_id(reqs, wait->ids[wait->index]);
-		if (!request || !request->complete)
+		if (!request || request->stage != COLL_REQUEST_COMPLETE)
 			continue;
 		coll_table_remove(request);
 		coll_wait_unclaim(wait, reqs);

@@ -98,7 +98,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	coll_times_add(request, now);
 	note_completion(request, failed);
 	next = coll_table_end(request);
-	request->complete = true;
+	coll_request_set_stage(request, COLL_REQUEST_COMPLETE);
 	if (request->completion_ops)
 		request->completion_ops->done(request);
 	else if (request->waiter)

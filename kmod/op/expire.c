@@ -27,7 +27,7 @@ static struct coll_request *find_late(struct coll_requests *reqs, unsigned long 
 	reqs->expire_by = 0;
 	/* COLL_INFLIGHT at most. */
 	list_for_each_entry(request, &reqs->inflight_list, node) {
-		if (!request->deadline || request->waits_for_instance ||
+		if (!request->deadline || request->stage == COLL_REQUEST_QUEUED ||
 		    !atomic_read(&request->parts_pending))
 			continue;
 		next = coll_timer_due(request);

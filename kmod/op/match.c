@@ -145,9 +145,9 @@ static void send_rounds(struct coll_request *request)
 /* A deferred announcement is sent once a peer announces, payload mismatches, or time passes. */
 static void announce_now(struct coll_request *request)
 {
-	if (!request->announce_deferred)
+	if (request->match != COLL_MATCH_DEFERRED)
 		return;
-	request->announce_deferred = false;
+	request->match = COLL_MATCH_SETTLED;
 	send_rounds(request);
 }
 
@@ -175,9 +175,9 @@ static bool match_unbalanced(const struct coll_request *request, struct coll_fai
 /* Return: true if all ranks have just been heard; the caller reports the part. */
 static bool is_decided(struct coll_request *request)
 {
-	if (!request->match_pending || !match_complete(request))
+	if (request->match != COLL_MATCH_PENDING || !match_complete(request))
 		return false;
-	request->match_pending = false;
+	request->match = COLL_MATCH_SETTLED;
 	coll_record_agreed(&request->reqs->state->trace, request->instance);
 	return true;
 }
@@ -188,7 +188,7 @@ static u32 departed_peer(const struct coll_request *request)
 	struct coll_requests *reqs = request->reqs;
 	u32 round;
 
-	if (!request->match_pending || request->abort.at_start)
+	if (request->match != COLL_MATCH_PENDING || request->abort.at_start)
 		return COLL_NO_RANK;
 	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++) {
 		u32 peer = coll_match_prev_peer(reqs, round);
@@ -239,12 +239,13 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	failure->reason.kind = COLLECTIVE_REASON_NONE;
 	if (reqs->id->nranks == 1)
 		return false;
-	request->match_pending = coll_match_waits(request);
+	request->match = coll_match_waits(request) ? COLL_MATCH_PENDING : COLL_MATCH_SETTLED;
 	apply_unexpected(request, failure);
 	if (failure->reason.kind != COLLECTIVE_REASON_NONE || coll_plan_is_p2p(&request->plan))
 		return false;
-	request->announce_deferred = !request->match_pending && !request->rounds_heard;
-	if (!request->announce_deferred)
+	if (request->match == COLL_MATCH_SETTLED && !request->rounds_heard)
+		request->match = COLL_MATCH_DEFERRED;
+	else
 		send_rounds(request);
 	departed = departed_peer(request);
 	if (departed != COLL_NO_RANK)
@@ -302,7 +303,8 @@ static bool match_request(struct coll_request *request, u32 round,
 	}
 	request->rounds_heard |= BIT(round);
 	request->balances[round] = *balance;
-	request->announce_deferred = false;
+	if (request->match == COLL_MATCH_DEFERRED)
+		request->match = COLL_MATCH_SETTLED;
 	if (!request->abort.error)
 		send_rounds(request);
 	if (match_unbalanced(request, failure))
@@ -436,7 +438,7 @@ static struct coll_request *match_pending(struct coll_requests *reqs)
 	struct coll_request *request;
 
 	list_for_each_entry(request, &reqs->inflight_list, node)
-		if (request->match_pending || request->absent_pending)
+		if (request->match == COLL_MATCH_PENDING || request->absent_pending)
 			return request;
 	return NULL;
 }
@@ -453,7 +455,7 @@ static void match_end(struct coll_requests *reqs)
 		spin_lock(&reqs->state->lock);
 		request = match_pending(reqs);
 		if (request && !coll_absent_release_completion(request))
-			request->match_pending = false;
+			request->match = COLL_MATCH_SETTLED;
 		spin_unlock(&reqs->state->lock);
 		if (request)
 			coll_request_report(request, READ_ONCE(reqs->state->aborted));

@@ -135,9 +135,8 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 	if (request && !request->abort.error) {
 		request->failure = *failure;
 		WRITE_ONCE(request->abort.error, error);
-		report = request->match_pending;
-		request->match_pending = false;
-		request->announce_deferred = false;
+		report = request->match == COLL_MATCH_PENDING;
+		request->match = COLL_MATCH_SETTLED;
 		is_new = true;
 		coll_absent_hold_completion(request);
 		/* From now on the request has as long to end as after its deadline. */

@@ -24,9 +24,9 @@ u32 coll_request_state(const struct coll_request *request)
 {
 	if (request->abort.error)
 		return COLLECTIVE_REQUEST_STATE_FAILING;
-	if (request->waits_for_instance)
+	if (request->stage == COLL_REQUEST_QUEUED)
 		return COLLECTIVE_REQUEST_STATE_QUEUED;
-	if (request->match_pending)
+	if (request->match == COLL_MATCH_PENDING)
 		return COLLECTIVE_REQUEST_STATE_MATCHING;
 	return COLLECTIVE_REQUEST_STATE_MOVING;
 }

@@ -33,6 +33,22 @@ struct coll_completion_ops {
 				      bool writable);
 };
 
+/* The life of a request: coll_request_set_stage(). */
+enum coll_request_stage {
+	COLL_REQUEST_NEW,	/* it is not in flight */
+	COLL_REQUEST_QUEUED,	/* in flight behind one of the same instance */
+	COLL_REQUEST_STARTED,	/* lanes and matching have its parts */
+	COLL_REQUEST_COMPLETE,	/* all parts are reported; no lane accesses it any more */
+	COLL_REQUEST_STAGES
+} __packed;
+
+/* What matching still has to do for a request that has started. */
+enum coll_request_match {
+	COLL_MATCH_SETTLED,	/* nothing */
+	COLL_MATCH_DEFERRED,	/* the call is not announced while the payload alone tells it */
+	COLL_MATCH_PENDING,	/* a part is reported once it is known whether all ranks match */
+} __packed;
+
 /**
  * struct coll_request - one operation of one member, from SUBMIT to its completion
  *
@@ -44,7 +60,7 @@ struct coll_completion_ops {
  * @plan: the call as the schedules see it, on any lane [c]
  * @footprint: bytes of the buffers that the call touches [c]
  * @nparts: number of parts [c]
- * @eager: true if the payload is sent on credit and copied [c]
+ * @eager: true if all its frames are eager [c]
  * @implicit_match: true if its frames and grants prove that the calls match:
  *	coll_plan_implicit_match() [c]
  * @links_ready: true if the group was up before, so that a link to each rank that the schedule
@@ -69,23 +85,20 @@ struct coll_completion_ops {
  * @slow_at: time from which the operation is slow; jiffies; 0: never, or it has been told [l]
  * @abort: whether the operation is to fail, and the errno; read by lanes [a]
  * @failure: why the operation fails; valid if @abort.error is set [l]
- * @error: result; negative errno or 0; valid once @complete
+ * @error: result; negative errno or 0; valid once it is complete
  * @calls_after: time from submission until only the calls of other ranks were missing; likewise;
  *	0: that was never so [a]
- * @received: elements received; valid once @complete.  With VARLEN it may exceed the capacity of
- *	the buffer, in which case the operation fails with -EMSGSIZE on this rank only
+ * @received: elements received; valid once it is complete.  With VARLEN it may exceed the capacity
+ *	of the buffer, in which case the operation fails with -EMSGSIZE on this rank only
  * @waiter: completion of the one thread that has claimed the request; NULL: none [l]
  * @completion_ops: receiver of the completion if no thread waits; NULL: a thread may claim it [c]
  * @completion_ctx: of @completion_ops [c]
  * @user_data: with @completion_ops: number by which the receiver knows the request [c]
  * @wait_end: else: end of the latest wait that ended before the request; jiffies; 0: none [l]
- * @waits_for_instance: true if the request has not started, because one of the same instance is in
- *	flight [l]
+ * @stage: its life [l]
+ * @match: what matching still has to do.  The context that settles what was pending reports one
+ *	part [l]
  * @cancelled: true if the request is to fail when it starts [l]
- * @complete: true if all parts have been reported; no lane accesses the request any more [l]
- * @announce_deferred: true while the payload alone tells the peers of the call [l]
- * @match_pending: true until it is known whether all ranks have called the same.  The context that
- *	clears it reports one part [l]
  * @absent_pending: true if the request has failed and one more part waits for the absent ranks to
  *	report themselves [l]
  * @calls_peer: rank whose announcement was missing at @calls_after [a]
@@ -139,11 +152,9 @@ struct coll_request {
 		u64 user_data;
 		unsigned long wait_end;
 	};
-	bool waits_for_instance;
+	enum coll_request_stage stage;
+	enum coll_request_match match;
 	bool cancelled;
-	bool complete;
-	bool announce_deferred;
-	bool match_pending;
 	bool absent_pending;
 	u16 calls_peer;
 	u32 queued;
@@ -181,6 +192,7 @@ bool coll_table_has_place(const struct coll_requests *reqs);
 void coll_table_free(struct coll_requests *reqs);
 void coll_table_insert(struct coll_request *request);
 void coll_table_remove(struct coll_request *request);
+void coll_request_set_stage(struct coll_request *request, enum coll_request_stage stage);
 void coll_table_start(struct coll_request *request);
 struct coll_request *coll_table_end(struct coll_request *request);
 

@@ -154,7 +154,6 @@ static void start_result_init(struct start_result *result)
 /* Give the parts of a request to matching and to the lanes; its member is locked. */
 static void start_request(struct coll_request *request, struct start_result *result)
 {
-	request->waits_for_instance = false;
 	coll_timer_arm(request);
 	result->instance = request->instance;
 	result->ended = coll_match_start(request, &result->failure);
@@ -169,7 +168,7 @@ static void start_request(struct coll_request *request, struct start_result *res
 	 * The lanes may complete their parts before they know of the failure: hold one more part.
 	 */
 	if (result->failure.reason.kind != COLLECTIVE_REASON_NONE && !result->ended &&
-	    !request->match_pending) {
+	    request->match != COLL_MATCH_PENDING) {
 		atomic_inc(&request->parts_pending);
 		result->ended++;
 	}
@@ -255,7 +254,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	if (wait)
 		coll_wait_claim(wait, request);
 	coll_net_resume(reqs->net);
-	if (!request->waits_for_instance)
+	if (request->stage == COLL_REQUEST_STARTED)
 		start_request(request, result);
 	if (!wait)
 		kick_lanes(request);
@@ -271,8 +270,8 @@ static u32 start_next(struct coll_request *request, struct start_result *result)
 	u64 now;
 
 	start_result_init(result);
+	coll_request_set_stage(request, COLL_REQUEST_STARTED);
 	if (reqs->state->aborted && coll_state_is_final(reqs->state, ktime_get_ns())) {
-		request->waits_for_instance = false;
 		result->ended = atomic_read(&request->parts_pending);
 	} else {
 		now = coll_record_begin(&reqs->state->trace, request->instance);
@@ -403,7 +402,7 @@ static void request_part_done(struct coll_part *part)
 {
 	struct coll_request *request = part->owner;
 
-	if (READ_ONCE(request->match_pending))
+	if (READ_ONCE(request->match) == COLL_MATCH_PENDING)
 		coll_times_wait_for_calls(request);
 	else if (request->nparts > 1)
 		WRITE_ONCE(request->calls_after, 0);

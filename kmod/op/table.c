@@ -196,22 +196,40 @@ struct coll_request *coll_request_by_instance(struct coll_requests *reqs, u64 in
 
 	lockdep_assert_held(&reqs->state->lock);
 	request = find_oldest(reqs, instance);
-	return request && !request->waits_for_instance &&
+	return request && request->stage == COLL_REQUEST_STARTED &&
 		atomic_read(&request->parts_pending) ? request : NULL;
+}
+
+/**
+ * coll_request_set_stage() - let a request go on to another stage of its life
+ * @request: the request; its member is locked
+ * @stage: one that may follow its stage
+ */
+void coll_request_set_stage(struct coll_request *request, enum coll_request_stage stage)
+{
+	static const u8 next[COLL_REQUEST_STAGES] = {
+		[COLL_REQUEST_NEW]	= BIT(COLL_REQUEST_QUEUED) | BIT(COLL_REQUEST_STARTED),
+		[COLL_REQUEST_QUEUED]	= BIT(COLL_REQUEST_STARTED),
+		[COLL_REQUEST_STARTED]	= BIT(COLL_REQUEST_COMPLETE),
+	};
+
+	lockdep_assert_held(&request->reqs->state->lock);
+	coll_assert(next[request->stage] & BIT(stage));
+	request->stage = stage;
 }
 
 /**
  * coll_table_start() - put a request in flight
  * @request: with its instance; its member is locked
  *
- * Sets @waits_for_instance if a request of the same instance is in flight.
+ * It is queued if a request of the same instance is in flight, and else started.
  */
 void coll_table_start(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	struct coll_request *first = find_oldest(reqs, request->instance);
 
-	request->waits_for_instance = first;
+	coll_request_set_stage(request, first ? COLL_REQUEST_QUEUED : COLL_REQUEST_STARTED);
 	INIT_LIST_HEAD(&request->same_instance);
 	INIT_LIST_HEAD(&request->counted);
 	list_add_tail(&request->node, &reqs->inflight_list);

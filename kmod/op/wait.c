@@ -198,7 +198,7 @@ bool coll_wait_has_collectable(struct coll_requests *reqs)
 	for (i = 0; !ready && reqs->nrequests && i < reqs->table_size; i++) {
 		const struct coll_request *request = reqs->table[i];
 
-		ready = request && request->complete && !request->waiter &&
+		ready = request && request->stage == COLL_REQUEST_COMPLETE && !request->waiter &&
 			!request->completion_ops;
 	}
 	spin_unlock(&reqs->state->lock);
@@ -221,7 +221,7 @@ void coll_wait_free_uncollected(struct coll_requests *reqs)
 		request = reqs->table[i];
 		if (request) {
 			coll_table_remove(request);
-			if (!request->complete) {
+			if (request->stage != COLL_REQUEST_COMPLETE) {
 				list_del(&request->node);
 				WRITE_ONCE(reqs->inflight, reqs->inflight - 1);
 			}
