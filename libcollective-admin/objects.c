@@ -319,6 +319,8 @@ static int take_time(struct nlattr **attrs, void *ctx)
 		.moving = &moving,
 		.waited_ns = attr_uint(attrs[COLLECTIVE_A_TIME_WAITED_NS], 0),
 		.waited = waited,
+		.span_ns = attr_uint(attrs[COLLECTIVE_A_TIME_SPAN_NS], 0),
+		.longest_ns = attr_uint(attrs[COLLECTIVE_A_TIME_LONGEST_NS], 0),
 	};
 	unsigned int i;
 

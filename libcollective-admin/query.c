@@ -106,6 +106,13 @@ static void parse_answer(struct nlattr **attrs, struct coll_admin_answer *answer
 		.reason_age_ms = attr_uint(attrs[COLLECTIVE_A_ANSWER_REASON_AGE_MS], 0),
 		.failure_age_ms = attr_uint(attrs[COLLECTIVE_A_ANSWER_FAILURE_AGE_MS], 0),
 		.waited_ns = attr_uint(attrs[COLLECTIVE_A_ANSWER_WAITED_NS], 0),
+		.called_ms = attr_u32(attrs[COLLECTIVE_A_ANSWER_CALLED_MS], 0),
+		.span_ms = attr_u32(attrs[COLLECTIVE_A_ANSWER_SPAN_MS], 0),
+		.links.far = attr_u32(attrs[COLLECTIVE_A_ANSWER_FAR], COLL_ADMIN_NONE),
+		.links.far_us = attr_u32(attrs[COLLECTIVE_A_ANSWER_FAR_US], 0),
+		.links.near_us = attr_u32(attrs[COLLECTIVE_A_ANSWER_NEAR_US], 0),
+		.links.lossy = attr_u32(attrs[COLLECTIVE_A_ANSWER_LOSSY], COLL_ADMIN_NONE),
+		.links.lost = attr_u32(attrs[COLLECTIVE_A_ANSWER_LOST], 0),
 	};
 	parse_operation(attrs[COLLECTIVE_A_ANSWER_SUBMITTED], &answer->submitted);
 	parse_operation(attrs[COLLECTIVE_A_ANSWER_COMPLETED], &answer->completed);

@@ -29,6 +29,9 @@ struct coll_histogram {
  * @latency: from the submission to the completion
  * @waiting: part of it in which no lane moved anything, because other ranks had to
  * @moving: the rest since the operation started
+ * @since: time of the first call; ns [c]
+ * @until: time of the latest completion; ns [l]
+ * @longest: the longest latency; ns [l]
  * @waited: by rank: time that lanes have waited for it; ns.  Not only in operations that succeed
  *	[a]
  *
@@ -38,6 +41,9 @@ struct coll_times {
 	struct coll_histogram latency;
 	struct coll_histogram waiting;
 	struct coll_histogram moving;
+	u64 since;
+	u64 until;
+	u64 longest;
 	atomic64_t waited[];
 };
 

@@ -45,7 +45,7 @@ void coll_member_answer(struct coll_member *member, struct coll_answer *answer)
 				state->aborted_at);
 	coll_requests_answer(&member->requests, answer);
 	spin_unlock(&state->lock);
-	coll_requests_answer_waits(&member->requests, answer);
+	coll_requests_answer_times(&member->requests, answer);
 }
 
 /* Members that have most links first; of a group that has failed any will do. */

@@ -19,6 +19,9 @@ struct coll_conn;
 /* Bit of coll_link.refused_mask for the control connection, above those of the lanes. */
 #define COLL_REFUSED_CONTROL	COLLECTIVE_LANES_MAX
 
+/* How many of the latest times of PING are kept. */
+#define COLL_LINK_RTTS	8
+
 /**
  * struct coll_link - connections to one peer: one for control frames, one for each lane's data
  * @node: in coll_net.link_list [c]
@@ -48,6 +51,8 @@ struct coll_conn;
  * @missed_heartbeats: heartbeats since the last frame of the peer [C]
  * @unanswered_beats: by lane: heartbeats in which bytes on the data connection were not
  *	acknowledged and the peer acknowledged nothing [C]
+ * @rtt_us: latest times from a PING to its PONG, at least 1; 0: there were not so many yet [C]
+ * @next_rtt: the place in @rtt_us that is written next [C]
  * @submitted_told: number in the latest PING to the peer [C]
  * @lease: time until which the peer waits for this rank, ns; not used if the link is local [a]
  * @next_tx_msg: messages without a key sent to this peer so far [l]
@@ -88,6 +93,8 @@ struct coll_link {
 	u32 nr_open;
 	u32 missed_heartbeats;
 	u8 unanswered_beats[COLLECTIVE_LANES_MAX];
+	u32 rtt_us[COLL_LINK_RTTS];
+	u32 next_rtt;
 	u64 submitted_told;
 	u64 lease;
 	u64 next_tx_msg;
@@ -141,6 +148,7 @@ void coll_link_send(struct coll_link *link);
 
 /* link_rx.c */
 void coll_link_receive(struct coll_link *link);
+u32 coll_link_rtt_us(const struct coll_link *link);
 extern const struct coll_endpoint_ops coll_link_endpoint_ops;
 
 /* heartbeat.c */

@@ -3,6 +3,8 @@
  * Receiving on a link: each control frame is checked, and handed to the room it concerns.
  */
 #include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/sort.h>
 
 #include "core/engine/instance.h"
 #include "fail/member_state.h"
@@ -60,6 +62,37 @@ static int receive_ping(struct coll_link *link, const struct coll_control *contr
 	return 0;
 }
 
+static int compare_us(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return (x > y) - (x < y);
+}
+
+/**
+ * coll_link_rtt_us() - the time that the way to the peer and back takes
+ * @link: of the peer
+ *
+ * Return: the lower median of the latest times, because some may be those of a busy CPU or of an
+ *	empty queue; 0: there were not %COLL_LINK_RTTS yet.
+ */
+u32 coll_link_rtt_us(const struct coll_link *link)
+{
+	u32 us[COLL_LINK_RTTS], i;
+
+	for (i = 0; i < COLL_LINK_RTTS; i++)
+		us[i] = READ_ONCE(link->rtt_us[i]);
+	sort(us, COLL_LINK_RTTS, sizeof(*us), compare_us, NULL);
+	return us[0] ? us[(COLL_LINK_RTTS - 1) / 2] : 0;
+}
+
+static void measure_rtt(struct coll_link *link, u64 ns)
+{
+	u32 us = clamp_t(u64, div_u64(ns, NSEC_PER_USEC), 1, U32_MAX);
+
+	WRITE_ONCE(link->rtt_us[link->next_rtt++ % COLL_LINK_RTTS], us);
+}
+
 static int receive_pong(struct coll_link *link, const struct coll_control *control)
 {
 	u64 now = ktime_get_ns(), lease;
@@ -68,6 +101,7 @@ static int receive_pong(struct coll_link *link, const struct coll_control *contr
 
 	if (control->position > now)
 		return -EPROTO;
+	measure_rtt(link, now - control->position);
 	net->ops->count_received(net, link->peer, control->submitted);
 	/* The lease begins when the PING was sent, because the peer cannot count from earlier. */
 	lease = control->position + coll_state_heartbeats_ns(net->state, COLL_LEASE_BEATS);

@@ -14,6 +14,7 @@
 #include "net/link.h"
 #include "net/net.h"
 #include "net/query_links.h"
+#include "transport/transport.h"
 
 /**
  * coll_query_init() - no query yet
@@ -115,6 +116,49 @@ static void query_spread(struct coll_net *net, const struct coll_query *query, u
 			coll_link_queue_spare(link, &control);
 }
 
+static u32 conn_lost(struct coll_conn *conn)
+{
+	const struct coll_transport *transport = conn ? READ_ONCE(conn->ep.transport) : NULL;
+	struct coll_endpoint_info info;
+
+	if (!transport || !transport->info || !transport->info(&conn->ep, &info))
+		return 0;
+	return info.lost;
+}
+
+static u32 link_lost(struct coll_link *link)
+{
+	u32 i, lost = conn_lost(link->control);
+
+	for (i = 0; i < link->net->id->nlanes; i++)
+		lost += conn_lost(smp_load_acquire(&link->data[i]));	/* complete */
+	return lost;
+}
+
+/* A local link is as slow as the CPUs are. */
+static void answer_links(struct coll_net *net, struct coll_answer_links *links)
+{
+	struct coll_link *link;
+	u32 us, lost;
+
+	coll_for_each_link(link, net) {
+		if (link->transport == &coll_local)
+			continue;
+		us = coll_link_rtt_us(link);
+		if (us && (!links->near_us || us < links->near_us))
+			links->near_us = us;
+		if (us > links->far_us) {
+			links->far_us = us;
+			links->far = link->peer;
+		}
+		lost = link_lost(link);
+		if (lost > links->lost) {
+			links->lost = lost;
+			links->lossy = link->peer;
+		}
+	}
+}
+
 /* Calls @take for each part of this rank's answer. */
 static void query_answer(struct coll_net *net, const struct coll_query *query,
 			 void (*take)(struct coll_net *net, const struct coll_answer_frame *frame))
@@ -127,6 +171,7 @@ static void query_answer(struct coll_net *net, const struct coll_query *query,
 	struct coll_answer answer = { };
 
 	net->ops->answer(net, &answer);
+	answer_links(net, &answer.links);
 	for (frame.part = 0; frame.part < COLL_ANSWER_PARTS; frame.part++) {
 		if (!(answer.parts & 1U << frame.part))
 			continue;

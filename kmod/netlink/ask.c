@@ -151,6 +151,27 @@ static int put_waited(struct sk_buff *skb, const struct coll_answer *answer)
 	return 0;
 }
 
+static int put_links(struct sk_buff *skb, const struct coll_answer_links *links)
+{
+	if (links->far_us && (nla_put_u32(skb, COLLECTIVE_A_ANSWER_FAR, links->far) ||
+			      nla_put_u32(skb, COLLECTIVE_A_ANSWER_FAR_US, links->far_us) ||
+			      nla_put_u32(skb, COLLECTIVE_A_ANSWER_NEAR_US, links->near_us)))
+		return -EMSGSIZE;
+	if (links->lost && (nla_put_u32(skb, COLLECTIVE_A_ANSWER_LOSSY, links->lossy) ||
+			    nla_put_u32(skb, COLLECTIVE_A_ANSWER_LOST, links->lost)))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int put_times(struct sk_buff *skb, const struct coll_answer *answer)
+{
+	if (!(answer->heard & BIT(COLL_ANSWER_TIMES)))
+		return 0;
+	return nla_put_u32(skb, COLLECTIVE_A_ANSWER_CALLED_MS, answer->called_ms) ||
+	       nla_put_u32(skb, COLLECTIVE_A_ANSWER_SPAN_MS, answer->span_ms) ||
+	       put_links(skb, &answer->links);
+}
+
 static int put_fields(struct sk_buff *skb, const struct coll_answer *answer)
 {
 	return nla_put_u32(skb, COLLECTIVE_A_ANSWER_PID, answer->pid) ||
@@ -166,7 +187,7 @@ static int put_fields(struct sk_buff *skb, const struct coll_answer *answer)
 			   &answer->group) ||
 	       put_failure(skb, COLLECTIVE_A_ANSWER_LAST_FAILURE,
 			   COLLECTIVE_A_ANSWER_FAILURE_AGE_MS, &answer->failed) ||
-	       put_waited(skb, answer);
+	       put_waited(skb, answer) || put_times(skb, answer);
 }
 
 /* A rank of which only some parts have come has not answered. */

@@ -117,6 +117,9 @@ static int put_time(struct coll_message *message, const struct coll_ident *id, u
 		return err;
 	err = nla_put_u32(skb, COLLECTIVE_A_TIME_RANK, id->rank) ||
 	      nla_put_u32(skb, COLLECTIVE_A_TIME_OPCODE, opcode) ||
+	      nla_put_uint(skb, COLLECTIVE_A_TIME_SPAN_NS,
+			   READ_ONCE(times->until) - times->since) ||
+	      nla_put_uint(skb, COLLECTIVE_A_TIME_LONGEST_NS, READ_ONCE(times->longest)) ||
 	      put_histogram(skb, COLLECTIVE_A_TIME_LATENCY, &times->latency) ||
 	      put_histogram(skb, COLLECTIVE_A_TIME_WAITING, &times->waiting) ||
 	      put_histogram(skb, COLLECTIVE_A_TIME_MOVING, &times->moving) ||

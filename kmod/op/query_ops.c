@@ -112,20 +112,46 @@ void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *
 				failed->at);
 }
 
+/*
+ * One long wait, as for a rank that had no CPU for once, says nothing of the rest of the time: the
+ * longest operation of each collective does not count.
+ */
+static void answer_calls(const struct coll_requests *reqs, struct coll_answer *answer)
+{
+	u64 called = 0, longest = 0, since = U64_MAX, until = 0;
+	const struct coll_times *times;
+	u32 i;
+
+	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {
+		/* Pairs with coll_times_new(). */
+		times = smp_load_acquire(&reqs->times[i]);
+		if (!times)
+			continue;
+		called += u64_stats_read(&times->latency.sum);
+		longest += READ_ONCE(times->longest);
+		since = min(since, times->since);
+		until = max(until, READ_ONCE(times->until));
+		answer->parts |= BIT(COLL_ANSWER_TIMES);
+	}
+	answer->called_ms = age_ms(longest, called);
+	answer->span_ms = age_ms(since + longest, until);
+}
+
 /**
- * coll_requests_answer_waits() - add how long a member has waited for other ranks to an answer
+ * coll_requests_answer_times() - add how long operations of a member took, and waited, to an answer
  * @reqs: of the member
  * @answer: the answer
  *
  * Looks at each rank once for each collective: COLLECTIVE_RANKS_MAX times COLLECTIVE_OPCODE_COUNT
  * sums at most, without a lock.
  */
-void coll_requests_answer_waits(const struct coll_requests *reqs, struct coll_answer *answer)
+void coll_requests_answer_times(const struct coll_requests *reqs, struct coll_answer *answer)
 {
 	const struct coll_times *times;
 	u32 peer, i;
 	u64 ns;
 
+	answer_calls(reqs, answer);
 	for (peer = 0; peer < reqs->id->nranks; peer++) {
 		ns = 0;
 		for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {

@@ -151,6 +151,6 @@ extern const struct coll_lane_ops coll_request_lane_ops;
 void coll_answer_add_failure(struct coll_answer *answer, enum coll_answer_part part,
 			     const struct coll_reason *reason, u64 instance, u64 at);
 void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *answer);
-void coll_requests_answer_waits(const struct coll_requests *reqs, struct coll_answer *answer);
+void coll_requests_answer_times(const struct coll_requests *reqs, struct coll_answer *answer);
 
 #endif /* COLL_REQUESTS_H */

@@ -37,10 +37,15 @@ void coll_times_new(struct coll_requests *reqs, u32 collective)
 	if (coll_charge(reqs->charges, times_bytes(reqs)))
 		return;
 	times = kvzalloc(times_bytes(reqs), GFP_KERNEL_ACCOUNT);
-	/* Publishes the zeroed table, unless another thread was first. */
-	if (times && !cmpxchg(&reqs->times[collective], NULL, times))
+	if (!times)
+		goto uncharge;
+	times->since = ktime_get_ns();
+	times->until = times->since;
+	/* Publishes the table, zeroed but for that, unless another thread was first. */
+	if (!cmpxchg(&reqs->times[collective], NULL, times))
 		return;
 	kvfree(times);
+uncharge:
 	coll_uncharge(reqs->charges, times_bytes(reqs));
 }
 
@@ -162,4 +167,6 @@ void coll_times_add(const struct coll_request *request, u64 now)
 		return;
 	waited = min(waited, active);
 	times_count(times, took, waited, active - waited);
+	WRITE_ONCE(times->until, now);
+	WRITE_ONCE(times->longest, max(times->longest, took));
 }

@@ -179,6 +179,7 @@ static inline int coll_endpoint_recv(struct coll_endpoint *ep, const void *ptr, 
  * @unanswered: times that the latest bytes were sent again, or the peer was asked, without an
  *	answer
  * @unsent: bytes that are queued and not sent
+ * @lost: of @retransmits, those that the peer did not get twice
  */
 struct coll_endpoint_info {
 	struct sockaddr_storage local;
@@ -187,6 +188,7 @@ struct coll_endpoint_info {
 	u32 retransmits;
 	u32 unanswered;
 	u32 unsent;
+	u32 lost;
 };
 
 /**

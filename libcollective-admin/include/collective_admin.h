@@ -403,6 +403,22 @@ struct coll_admin_wait {
 };
 
 /**
+ * struct coll_admin_slow_links - what a rank says of its slow links
+ * @far: the peer with the longest way there and back; COLL_ADMIN_NONE: no way is known
+ * @far_us: that way, the least of the latest eight times
+ * @near_us: the shortest way of all links of the rank
+ * @lossy: the peer to which most segments were lost; COLL_ADMIN_NONE: none was
+ * @lost: how many
+ */
+struct coll_admin_slow_links {
+	unsigned int far;
+	unsigned int far_us;
+	unsigned int near_us;
+	unsigned int lossy;
+	unsigned int lost;
+};
+
+/**
  * struct coll_admin_answer - what a rank of a group, on any host, says of itself
  * @group: name of the group
  * @asker: rank of this host that has asked
@@ -426,6 +442,10 @@ struct coll_admin_wait {
  * @waited_ns: how long it has waited for other ranks; each moment counts once
  * @nlongest: entries of @longest
  * @longest: the ranks that it has waited for longest, the longest first
+ * @called_ms: how long its operations took that have succeeded, together, without the longest
+ *	one of each collective
+ * @span_ms: time from its first call to its latest completion, without these
+ * @links: its slow links
  */
 struct coll_admin_answer {
 	const char *group;
@@ -450,6 +470,9 @@ struct coll_admin_answer {
 	uint64_t waited_ns;
 	unsigned int nlongest;
 	struct coll_admin_wait longest[COLL_ADMIN_LONGEST];
+	unsigned int called_ms;
+	unsigned int span_ms;
+	struct coll_admin_slow_links links;
 };
 
 /**
@@ -543,6 +566,8 @@ struct coll_admin_histogram {
  * @waited_ns: how long the rank has waited for other ranks; each moment counts once
  * @nwaited: entries of @waited
  * @waited: the ranks that it has waited for longest, the longest first
+ * @span_ns: time from its first call to its latest completion
+ * @longest_ns: the longest latency
  */
 struct coll_admin_time {
 	const char *group;
@@ -554,6 +579,8 @@ struct coll_admin_time {
 	uint64_t waited_ns;
 	unsigned int nwaited;
 	const struct coll_admin_wait *waited;
+	uint64_t span_ns;
+	uint64_t longest_ns;
 };
 
 /**

@@ -53,6 +53,7 @@ FIXTURE_TEARDOWN(late)
 /* A rank of this host has waited for another one. */
 static void wait_here(struct late_group *group, unsigned int rank, unsigned int peer, uint64_t ns)
 {
+	group->rank[rank].called += ns;
 	group->rank[rank].waited += ns;
 	group->rank[peer].awaited += ns;
 }
@@ -66,6 +67,7 @@ static void wait_there(struct late_group *group, unsigned int rank, uint64_t at,
 	answer->answered = true;
 	answer->at = at;
 	answer->waited += ns;
+	answer->called += ns;
 	answer->longest[answer->n++] = (struct coll_admin_wait){ .peer = peer, .ns = ns };
 }
 
@@ -82,34 +84,34 @@ static void late_rank_3(struct late_group *group, uint64_t at, uint64_t ns)
 
 TEST_F(late, other_host)
 {
-	late_rank_3(self->group, SECOND, 1000);
+	late_rank_3(self->group, SECOND, SECOND);
 	lates_sum(&self->now);
 	EXPECT_EQ(4, self->group->known);
-	EXPECT_EQ(3, self->group->worst);
-	EXPECT_EQ(1000, self->group->rank[3].late);
+	EXPECT_EQ(3, self->group->straggler);
+	EXPECT_EQ(SECOND, self->group->rank[3].late);
 	EXPECT_EQ(0, self->group->rank[2].late);
 }
 
 /* A rank that has not answered is not said to be late: it may have waited itself. */
 TEST_F(late, silent)
 {
-	wait_here(self->group, 0, 2, 1000);
-	wait_here(self->group, 0, 1, 10);
+	wait_here(self->group, 0, 2, SECOND);
+	wait_here(self->group, 0, 1, 500 * MS);
 	lates_sum(&self->now);
 	EXPECT_EQ(2, self->group->known);
 	EXPECT_EQ(0, self->group->rank[2].late);
-	EXPECT_EQ(1, self->group->worst);
+	EXPECT_EQ(1, self->group->straggler);
 }
 
 /* The root of a tree waits for a late leaf, and all others wait for the root. */
 TEST_F(late, leaf_of_a_tree)
 {
-	wait_here(self->group, 0, 1, 1000);
-	wait_there(self->group, 2, SECOND, 0, 1000);
-	wait_there(self->group, 3, SECOND, 0, 1000);
+	wait_here(self->group, 0, 1, SECOND);
+	wait_there(self->group, 2, SECOND, 0, SECOND);
+	wait_there(self->group, 3, SECOND, 0, SECOND);
 	lates_sum(&self->now);
-	EXPECT_EQ(1, self->group->worst);
-	EXPECT_EQ(1000, self->group->rank[1].late);
+	EXPECT_EQ(1, self->group->straggler);
+	EXPECT_EQ(SECOND, self->group->rank[1].late);
 	EXPECT_EQ(0, self->group->rank[0].late);
 }
 
@@ -131,18 +133,18 @@ TEST_F(late, in_progress)
 /* A rank that takes no part waits for none, and none waits for it. */
 TEST_F(late, bystander)
 {
-	wait_here(self->group, 0, 1, 1000);
-	wait_there(self->group, 2, SECOND, 1, 1000);
+	wait_here(self->group, 0, 1, SECOND);
+	wait_there(self->group, 2, SECOND, 1, SECOND);
 	self->group->answer[3].answered = true;
 	lates_sum(&self->now);
-	EXPECT_EQ(1, self->group->worst);
+	EXPECT_EQ(1, self->group->straggler);
 	EXPECT_EQ(0, self->group->rank[3].late);
 }
 
 TEST_F(late, none)
 {
 	lates_sum(&self->now);
-	EXPECT_EQ(COLL_ADMIN_NONE, self->group->worst);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
 }
 
 /* Rank 1 was late before; since then rank 3 is. */
@@ -151,14 +153,14 @@ TEST_F(late, since_earlier)
 	wait_here(self->earlier, 0, 1, 5 * SECOND);
 	wait_here(self->group, 0, 1, 5 * SECOND);
 	wait_there(self->earlier, 2, SECOND, 1, 5 * SECOND);
-	late_rank_3(self->group, 2 * SECOND, 1000);
+	late_rank_3(self->group, 2 * SECOND, SECOND);
 	wait_there(self->group, 2, 2 * SECOND, 1, 5 * SECOND);
 	self->earlier->answer[3].answered = true;
 	lates_subtract(&self->now, &self->before);
 	lates_sum(&self->now);
-	EXPECT_EQ(3, self->group->worst);
-	EXPECT_EQ(1000, self->group->rank[3].late);
-	EXPECT_EQ(1000, self->group->rank[2].waited);
+	EXPECT_EQ(3, self->group->straggler);
+	EXPECT_EQ(SECOND, self->group->rank[3].late);
+	EXPECT_EQ(SECOND, self->group->rank[2].waited);
 	EXPECT_EQ(0, self->group->rank[1].awaited);
 }
 
@@ -180,15 +182,234 @@ TEST_F(late, new_among_longest)
 /* The same answer twice says nothing of the time between, and nor does one alone. */
 TEST_F(late, answered_once)
 {
-	late_rank_3(self->earlier, SECOND, 1000);
-	late_rank_3(self->group, SECOND + MS, 1000);
+	late_rank_3(self->earlier, SECOND, SECOND);
+	late_rank_3(self->group, SECOND + MS, SECOND);
 	self->group->answer[3].at = 2 * SECOND;
 	self->earlier->answer[3].answered = false;
 	lates_subtract(&self->now, &self->before);
 	lates_sum(&self->now);
 	EXPECT_FALSE(self->group->rank[2].known);
 	EXPECT_FALSE(self->group->rank[3].known);
-	EXPECT_EQ(COLL_ADMIN_NONE, self->group->worst);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+}
+
+static void spans(struct late_group *group, uint64_t ns)
+{
+	unsigned int rank;
+
+	for (rank = 0; rank < 4; rank++) {
+		group->rank[rank].span = ns;
+		group->answer[rank].span = ns;
+	}
+}
+
+/* All of them wait for rank 1, for some longer than for others. */
+static void late_rank_1(struct late_group *group, uint64_t span, uint64_t ns, uint64_t own)
+{
+	spans(group, span);
+	wait_here(group, 0, 1, ns);
+	wait_here(group, 1, 0, own);
+	wait_there(group, 2, SECOND, 1, ns + 5 * MS);
+	wait_there(group, 3, SECOND, 1, ns + 2 * MS);
+}
+
+TEST_F(late, fourth)
+{
+	late_rank_1(self->group, 10 * SECOND, 2600 * MS, 50 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(1, self->group->straggler);
+}
+
+TEST_F(late, less_than_a_fourth)
+{
+	late_rank_1(self->group, 10 * SECOND, 2500 * MS, 50 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(2452 * MS, self->group->rank[1].late);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+}
+
+/* The operations in flight at a time took longer than the time, in sum. */
+TEST_F(late, small_part_of_operations)
+{
+	late_rank_1(self->group, SECOND, 8 * SECOND, 7 * SECOND);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+}
+
+/* A rank that moves more waits less, and its operations take as long as those of the others. */
+TEST_F(late, moves_more)
+{
+	late_rank_1(self->group, SECOND, 900 * MS, 100 * MS);
+	self->group->rank[1].called = 900 * MS;
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+}
+
+/* Rank 1 had no CPU for 8 s: of each rank the longest operation does not count. */
+TEST_F(late, once)
+{
+	unsigned int rank;
+
+	late_rank_1(self->group, SECOND, 8 * SECOND, 50 * MS);
+	self->group->rank[0].called = 60 * MS;
+	for (rank = 2; rank < 4; rank++)
+		self->group->answer[rank].called = 60 * MS;
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->unsure);
+}
+
+/* Ranks 1 and 3 share a CPU that others use, too. */
+TEST_F(late, two_of_four)
+{
+	spans(self->group, 6 * SECOND);
+	wait_here(self->group, 0, 1, 5100 * MS);
+	wait_here(self->group, 1, 3, 3400 * MS);
+	wait_there(self->group, 2, SECOND, 3, 5300 * MS);
+	wait_there(self->group, 3, SECOND, 1, 3100 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+	EXPECT_EQ(3, self->group->unsure);
+}
+
+/* What a rank says of its links; the best one takes 200 us, and the rank has waited for 900 ms. */
+static void links(struct late_group *group, unsigned int rank, unsigned int far,
+		  unsigned int far_us, unsigned int lossy, unsigned int lost)
+{
+	struct late_answer *answer = &group->answer[rank];
+
+	answer->answered = true;
+	answer->span = SECOND;
+	answer->waited = 900 * MS;
+	answer->called = 900 * MS;
+	answer->calls = 10;
+	answer->links = (struct coll_admin_slow_links){
+		.far = far, .far_us = far_us, .near_us = far_us < 200 ? far_us : 200,
+		.lossy = lossy, .lost = lost,
+	};
+}
+
+static void near_links(struct late_group *group)
+{
+	unsigned int rank;
+
+	for (rank = 0; rank < 4; rank++)
+		links(group, rank, (rank + 1) % 4, 300 + 100 * rank, COLL_ADMIN_NONE, 0);
+}
+
+/* One link of a ring; all ranks wait as long. */
+TEST_F(late, far_link)
+{
+	near_links(self->group);
+	links(self->group, 0, 1, 20000, COLL_ADMIN_NONE, 0);
+	links(self->group, 1, 0, 19900, COLL_ADMIN_NONE, 0);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+	EXPECT_EQ(0, self->group->slow);
+	EXPECT_EQ(1, self->group->slow_peer);
+	EXPECT_EQ(800 * MS, self->group->cost);
+	EXPECT_EQ(20000, self->group->way_us);
+}
+
+/* All links of a rank, its best one, too. */
+TEST_F(late, far_rank)
+{
+	links(self->group, 0, 3, 20400, COLL_ADMIN_NONE, 0);
+	links(self->group, 1, 3, 20200, COLL_ADMIN_NONE, 0);
+	links(self->group, 2, 3, 20100, COLL_ADMIN_NONE, 0);
+	links(self->group, 3, 1, 20300, COLL_ADMIN_NONE, 0);
+	self->group->answer[3].links.near_us = 20000;
+	lates_sum(&self->now);
+	EXPECT_EQ(3, self->group->slow);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow_peer);
+}
+
+/* A busy CPU makes the way long for the rank there. */
+TEST_F(late, far_at_one_end)
+{
+	near_links(self->group);
+	links(self->group, 0, 1, 20000, COLL_ADMIN_NONE, 0);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* Two sites. */
+TEST_F(late, far_sites)
+{
+	unsigned int rank;
+
+	for (rank = 0; rank < 4; rank++)
+		links(self->group, rank, (rank + 2) % 4, 20000, COLL_ADMIN_NONE, 0);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* A long way by which few operations go. */
+TEST_F(late, far_and_idle)
+{
+	near_links(self->group);
+	links(self->group, 0, 1, 20000, COLL_ADMIN_NONE, 0);
+	links(self->group, 1, 0, 20000, COLL_ADMIN_NONE, 0);
+	self->group->answer[0].calls = 2;
+	self->group->answer[1].calls = 2;
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* Only the sender knows what was lost. */
+TEST_F(late, lossy_link)
+{
+	near_links(self->group);
+	links(self->group, 1, 2, 200, 2, 8);
+	links(self->group, 3, 0, 200, 0, 1);
+	lates_sum(&self->now);
+	EXPECT_EQ(1, self->group->slow);
+	EXPECT_EQ(2, self->group->slow_peer);
+	EXPECT_EQ(8, self->group->lost);
+	EXPECT_EQ(800 * MS, self->group->cost);
+}
+
+TEST_F(late, few_losses)
+{
+	near_links(self->group);
+	links(self->group, 1, 2, 200, 2, 3);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* What was lost before, and a link that was not the one with most losses before. */
+TEST_F(late, lossy_before)
+{
+	links(self->earlier, 0, 1, 200, 1, 100);
+	links(self->group, 0, 1, 200, 1, 101);
+	links(self->earlier, 1, 3, 200, 3, 90);
+	links(self->group, 1, 2, 200, 2, 100);
+	links(self->earlier, 2, 3, 200, COLL_ADMIN_NONE, 0);
+	links(self->group, 2, 3, 200, 3, 2);
+	lates_subtract(&self->now, &self->before);
+	EXPECT_EQ(1, self->group->answer[0].links.lost);
+	EXPECT_EQ(0, self->group->answer[1].links.lost);
+	EXPECT_EQ(2, self->group->answer[2].links.lost);
+}
+
+/* A wait in progress of another host, which has not ended since the answer before. */
+TEST_F(late, in_progress_there)
+{
+	unsigned int rank;
+
+	for (rank = 0; rank < 4; rank++) {
+		self->earlier->answer[rank].answered = true;
+		self->earlier->answer[rank].at = SECOND;
+		self->group->answer[rank].answered = true;
+		self->group->answer[rank].at = 2 * SECOND;
+		self->group->answer[rank].span = SECOND;
+		self->group->answer[rank].awaits = rank == 3 ? COLL_ADMIN_NONE : 3;
+		self->group->answer[rank].oldest = rank == 3 ? 0 : 5 * SECOND;
+	}
+	lates_subtract(&self->now, &self->before);
+	lates_sum(&self->now);
+	EXPECT_EQ(3, self->group->straggler);
+	EXPECT_EQ(SECOND, self->group->rank[3].late);
 }
 
 TEST_HARNESS_MAIN

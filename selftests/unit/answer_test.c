@@ -39,6 +39,7 @@ static void test_parts(void)
 		.group = { COLL_INSTANCE_GROUP, COLLECTIVE_REASON_DEATH, ECONNRESET, 3,
 			   COLLECTIVE_RANK_NONE, 9 },
 		.failed = { 77, COLLECTIVE_REASON_MISMATCH, EBADMSG, 1, 2, 10 },
+		.called_ms = 11, .span_ms = ~0U, .links = { 1023, 1022, ~0U, 1, 3 },
 	}, back = { }, wrong;
 	u8 body[COLL_ANSWER_SIZE];
 	bool passed = true;
@@ -67,6 +68,8 @@ static void test_parts(void)
 		  !memcmp(back.waits, full.waits, sizeof(full.waits)) &&
 		  !memcmp(&back.group, &full.group, sizeof(full.group)) &&
 		  !memcmp(&back.failed, &full.failed, sizeof(full.failed)) &&
+		  back.called_ms == full.called_ms && back.span_ms == full.span_ms &&
+		  !memcmp(&back.links, &full.links, sizeof(full.links)) &&
 		  back.waited_ns == 70000 && back.longest[0].rank == 1023 &&
 		  !strcmp(back.node, name) && coll_answer_complete(&back);
 	tap_ok(passed, "all parts of an answer are decoded as they were encoded");
@@ -95,6 +98,18 @@ static void test_parts(void)
 	wrong = full;
 	wrong.group.kind = COLLECTIVE_REASON_NONE;
 	passed &= refuses(&wrong, COLL_ANSWER_GROUP);
+	wrong = full;
+	wrong.links.far = COLLECTIVE_RANKS_MAX;
+	passed &= refuses(&wrong, COLL_ANSWER_TIMES);
+	wrong = full;
+	wrong.links.lossy = COLLECTIVE_RANKS_MAX;
+	passed &= refuses(&wrong, COLL_ANSWER_TIMES);
+	wrong = full;
+	wrong.links.near_us = 0;
+	passed &= refuses(&wrong, COLL_ANSWER_TIMES);
+	wrong = full;
+	wrong.links.far_us = 0;
+	passed &= refuses(&wrong, COLL_ANSWER_TIMES);
 	wrong = full;
 	wrong.failed.rank_a = COLLECTIVE_RANKS_MAX;
 	passed &= refuses(&wrong, COLL_ANSWER_FAILED);

@@ -8,11 +8,39 @@
 #include "ctl.h"
 #include "late.h"
 
+/* A rank or a link is named from this part of the time on, 1 / n. */
+#define LATE_SHARE	4
+#define SLOW_SHARE	8
+
+/* A rank also from this part of what operations of the others take, a link of what ranks wait. */
+#define WAIT_SHARE	4
+
+/* A rank must also differ from the others by so many times as much as they do among themselves. */
+#define LATE_DEVIATIONS	4
+
+/*
+ * A link is far if the way there and back takes so many times as long as usual, and this longer,
+ * because a busy CPU may keep a frame for some ms.
+ */
+#define FAR_TIMES	4
+#define FAR_US		4000
+
+/* It is lossy from so many segments on, of which each costs half of the least timeout, about. */
+#define LOSSY		4
+#define LOST_NS		1e8
+
 /* Two answers of a rank are further apart. */
 #define SAME_ANSWER_NS	(COLL_ADMIN_QUERY_MS * 1000000ULL / 2)
 
+static const struct coll_admin_slow_links no_links = {
+	.far = COLL_ADMIN_NONE,
+	.lossy = COLL_ADMIN_NONE,
+};
+
 void late_group_init(struct late_group *group, const char *name, unsigned int size)
 {
+	unsigned int rank;
+
 	*group = (struct late_group){
 		.size = size,
 		.rank = calloc(size, sizeof(*group->rank)),
@@ -21,6 +49,18 @@ void late_group_init(struct late_group *group, const char *name, unsigned int si
 	if (!group->rank || !group->answer)
 		err(CTL_FAILED, "memory");
 	snprintf(group->name, sizeof(group->name), "%s", name);
+	for (rank = 0; rank < size; rank++)
+		group->answer[rank].links = no_links;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
 }
 
 static int add_group(const struct coll_admin_group *group, void *arg)
@@ -42,7 +82,7 @@ static int add_member(const struct coll_admin_member *member, void *arg)
 	if (member->rank >= group->size)
 		return 0;
 	group->rank[member->rank].here = true;
-	group->rank[member->rank].known = true;
+	group->rank[member->rank].known = group->members == group->size;
 	return 0;
 }
 
@@ -57,6 +97,20 @@ static int add_wait(const struct coll_admin_pair *pair, void *arg)
 	return 0;
 }
 
+static int add_time(const struct coll_admin_time *time, void *arg)
+{
+	struct late_group *group = arg;
+	struct late_rank *rank;
+
+	if (time->rank >= group->size)
+		return 0;
+	rank = &group->rank[time->rank];
+	/* They are of different moments, of which the sum is the later one. */
+	rank->called += time->latency->sum_ns - least(time->longest_ns, time->latency->sum_ns);
+	rank->span = most(rank->span, time->span_ns - least(time->longest_ns, time->span_ns));
+	return 0;
+}
+
 static int add_answer(const struct coll_admin_answer *answer, void *arg)
 {
 	struct late_group *group = arg;
@@ -66,13 +120,19 @@ static int add_answer(const struct coll_admin_answer *answer, void *arg)
 		return 0;
 	snprintf(group->rank[answer->rank].node, sizeof(group->rank[answer->rank].node), "%s",
 		 answer->node);
-	/* Of a rank of this host all waits are known, and not the longest ones only. */
-	if (group->rank[answer->rank].here)
-		return 0;
 	late = &group->answer[answer->rank];
 	late->answered = true;
 	late->at = ctl_clock_ns(CLOCK_MONOTONIC) - answer->age_ns;
 	late->waited = answer->waited_ns;
+	late->called = answer->called_ms * 1000000ULL;
+	late->span = answer->span_ms * 1000000ULL;
+	late->calls = answer->counted;
+	late->links = answer->links;
+	late->awaits = COLL_ADMIN_NONE;
+	if (answer->oldest.instance != COLL_ADMIN_NO_INSTANCE) {
+		late->oldest = answer->oldest.age_ms * 1000000ULL;
+		late->awaits = answer->oldest.nwaits ? answer->oldest.waits[0] : COLL_ADMIN_NONE;
+	}
 	late->n = answer->nlongest;
 	memcpy(late->longest, answer->longest, late->n * sizeof(*late->longest));
 	return 0;
@@ -84,17 +144,23 @@ static void group_free(struct late_group *group)
 	free(group->answer);
 }
 
-/* Return: 0 or more; or a negative errno, as of a group of another user, or that has ended. */
+/*
+ * A group on several hosts is asked.  One that cannot ask, as before it is connected, shows what is
+ * known on this host.
+ *
+ * Return: 0 or more; or a negative errno, as of a group of another user, or that has ended.
+ */
 static int take_group(struct late_group *group, struct coll_admin *admin, unsigned int timeout_ms)
 {
-	int error = coll_admin_waits(admin, group->name, COLL_ADMIN_ALL, add_wait, group);
+	int error = coll_admin_members(admin, group->name, COLL_ADMIN_ALL, add_member, group);
 
+	if (error >= 0 && group->members < group->size &&
+	    coll_admin_query(admin, group->name, timeout_ms, add_answer, group) >= 0)
+		return error;
 	if (error >= 0)
-		error = coll_admin_members(admin, group->name, COLL_ADMIN_ALL, add_member,
-					   group);
-	/* A group that cannot ask, as before it is connected, shows what is known on this host. */
-	if (error >= 0 && group->members < group->size)
-		coll_admin_query(admin, group->name, timeout_ms, add_answer, group);
+		error = coll_admin_waits(admin, group->name, COLL_ADMIN_ALL, add_wait, group);
+	if (error >= 0)
+		error = coll_admin_times(admin, group->name, COLL_ADMIN_ALL, add_time, group);
 	return error;
 }
 
@@ -173,10 +239,10 @@ void lates_wait(struct lates *lates, const char *group, unsigned int rank, unsig
 {
 	struct late_group *late = find(lates, group);
 
-	if (!late || rank >= late->size || peer >= late->size || late->rank[rank].waited >= ns)
+	if (!late || rank >= late->size || peer >= late->size || late->members < late->size)
 		return;
-	/* Beside waits that have ended, which other hosts tell, it would make their ranks late. */
-	if (late->members < late->size)
+	late->rank[rank].called = most(late->rank[rank].called, ns);
+	if (late->rank[rank].waited >= ns)
 		return;
 	late->rank[peer].awaited += ns - late->rank[rank].waited;
 	late->rank[rank].waited = ns;
@@ -203,6 +269,32 @@ static uint64_t longest_before(const struct late_answer *earlier, unsigned int p
 	return earlier->n < COLL_ADMIN_LONGEST ? 0 : earlier->longest[earlier->n - 1].ns;
 }
 
+/*
+ * An operation in flight that was there before has taken all the time.  If no wait has ended since,
+ * it has waited all the time, and that is not counted yet.
+ */
+static void add_oldest(struct late_answer *now, uint64_t ns)
+{
+	if (now->oldest < ns)
+		return;
+	now->called = most(now->called, ns);
+	if (now->waited || now->awaits == COLL_ADMIN_NONE)
+		return;
+	now->waited = ns;
+	now->n = 1;
+	now->longest[0] = (struct coll_admin_wait){ .peer = now->awaits, .ns = ns };
+}
+
+/* Of another link than before nothing is known. */
+static void subtract_lost(struct coll_admin_slow_links *now,
+			  const struct coll_admin_slow_links *earlier)
+{
+	if (now->lossy == earlier->lossy && now->lost >= earlier->lost)
+		now->lost -= earlier->lost;
+	else if (earlier->lossy != COLL_ADMIN_NONE)
+		now->lost = 0;
+}
+
 static void subtract_answer(struct late_answer *now, const struct late_answer *earlier)
 {
 	unsigned int i;
@@ -213,11 +305,16 @@ static void subtract_answer(struct late_answer *now, const struct late_answer *e
 	if (now->waited < earlier->waited)
 		return;
 	now->waited -= earlier->waited;
+	subtract(&now->called, earlier->called);
+	subtract(&now->span, earlier->span);
+	subtract(&now->calls, earlier->calls);
+	subtract_lost(&now->links, &earlier->links);
 	for (i = 0; i < now->n; i++) {
 		uint64_t before = longest_before(earlier, now->longest[i].peer);
 
 		now->longest[i].ns -= before < now->longest[i].ns ? before : now->longest[i].ns;
 	}
+	add_oldest(now, now->at - earlier->at);
 }
 
 void lates_subtract(struct lates *lates, const struct lates *earlier)
@@ -236,6 +333,8 @@ void lates_subtract(struct lates *lates, const struct lates *earlier)
 
 			subtract(&now->waited, before->rank[rank].waited);
 			subtract(&now->awaited, before->rank[rank].awaited);
+			subtract(&now->called, before->rank[rank].called);
+			subtract(&now->span, before->rank[rank].span);
 			subtract_answer(&lates->group[i].answer[rank], &before->answer[rank]);
 		}
 	}
@@ -251,48 +350,300 @@ static void sum_answer(struct late_group *group, unsigned int number)
 		return;
 	rank->known = true;
 	rank->waited += answer->waited;
+	rank->called += answer->called;
+	rank->span = answer->span;
+	rank->calls = answer->calls;
+	rank->links = answer->links;
 	for (i = 0; i < answer->n; i++)
 		if (answer->longest[i].peer < group->size)
 			group->rank[answer->longest[i].peer].awaited += answer->longest[i].ns;
 }
 
-/* Return: ns. */
-static uint64_t lateness(const struct late_rank *rank, uint64_t waited, unsigned int known)
+static int compare(const void *a, const void *b)
 {
-	uint64_t mean;
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	if (!rank->known || known < 2)
+	return (x > y) - (x < y);
+}
+
+/* Of the @n values of @sorted without @own, which is one of them, the lower median. */
+static uint64_t median_of_others(const uint64_t *sorted, unsigned int n, uint64_t own)
+{
+	unsigned int middle = (n - 2) / 2;
+
+	return sorted[middle] < own ? sorted[middle] : sorted[middle + 1];
+}
+
+static uint64_t waited_of(const struct late_rank *rank)
+{
+	return rank->waited;
+}
+
+static uint64_t called_of(const struct late_rank *rank)
+{
+	return rank->called;
+}
+
+/* Writes a time of all known ranks into @times, in order. */
+static void sort_times(const struct late_group *group, uint64_t *times,
+		       uint64_t (*of)(const struct late_rank *rank))
+{
+	unsigned int number, n = 0;
+
+	for (number = 0; number < group->size; number++)
+		if (group->rank[number].known)
+			times[n++] = of(&group->rank[number]);
+	qsort(times, n, sizeof(*times), compare);
+}
+
+static uint64_t less(uint64_t own, uint64_t others)
+{
+	return own < others ? others - own : 0;
+}
+
+/* The mean by which the operations of the other ranks that take part differ from @median. */
+static uint64_t deviation_of_others(const struct late_group *group, unsigned int except,
+				    uint64_t median)
+{
+	unsigned int number, n = 0;
+	uint64_t sum = 0;
+
+	for (number = 0; number < group->size; number++) {
+		const struct late_rank *rank = &group->rank[number];
+
+		if (!rank->known || number == except || !(rank->called || rank->awaited))
+			continue;
+		sum += most(rank->called, median) - least(rank->called, median);
+		n++;
+	}
+	return n ? sum / n : 0;
+}
+
+static void find_straggler(struct late_group *group, uint64_t *waited, uint64_t *called)
+{
+	unsigned int number, worst = COLL_ADMIN_NONE;
+	uint64_t latest = 0, median;
+
+	sort_times(group, waited, waited_of);
+	sort_times(group, called, called_of);
+	for (number = 0; number < group->size; number++) {
+		struct late_rank *rank = &group->rank[number];
+
+		if (!rank->known)
+			continue;
+		rank->late = less(rank->waited, median_of_others(waited, group->known,
+								 rank->waited));
+		rank->late = least(rank->late, less(rank->called,
+						    median_of_others(called, group->known,
+								     rank->called)));
+		rank->late = least(rank->late, rank->awaited);
+		if (rank->late <= latest)
+			continue;
+		latest = rank->late;
+		worst = number;
+	}
+	if (!latest || latest < group->span / LATE_SHARE)
+		return;
+	median = median_of_others(called, group->known, group->rank[worst].called);
+	if (latest < median / WAIT_SHARE)
+		return;
+	if (latest < LATE_DEVIATIONS * deviation_of_others(group, worst, median))
+		group->unsure = worst;
+	else
+		group->straggler = worst;
+}
+
+/*
+ * Links
+ */
+
+/* The usual way there and back: the lower median of the ranks' shortest ones; us; 0: not known. */
+static uint64_t usual_way(const struct late_group *group, uint64_t *times)
+{
+	unsigned int number, n = 0;
+
+	for (number = 0; number < group->size; number++)
+		if (group->rank[number].links.near_us)
+			times[n++] = group->rank[number].links.near_us;
+	qsort(times, n, sizeof(*times), compare);
+	return n ? times[(n - 1) / 2] : 0;
+}
+
+static bool is_far(const struct late_group *group, unsigned int number)
+{
+	const struct coll_admin_slow_links *links = &group->rank[number].links;
+
+	return links->far < group->size && group->usual_us &&
+	       links->far_us >= FAR_TIMES * group->usual_us + FAR_US;
+}
+
+/* The link of a rank to a peer cannot have cost more than ranks at its ends have waited. */
+static uint64_t cost(const struct late_group *group, unsigned int number, unsigned int peer,
+		     double ns)
+{
+	uint64_t waited = most(group->rank[number].waited, group->rank[peer].waited);
+
+	if (ns < waited / WAIT_SHARE)
 		return 0;
-	mean = (waited - rank->waited) / (known - 1);
-	if (mean <= rank->waited)
+	return ns < waited ? ns : waited;
+}
+
+/* The way there and back for each round of the operations, of which a ring has most. */
+static uint64_t cost_of_way(const struct late_group *group, unsigned int number)
+{
+	const struct late_rank *rank = &group->rank[number];
+
+	if (!is_far(group, number))
 		return 0;
-	return mean - rank->waited < rank->awaited ? mean - rank->waited : rank->awaited;
+	return cost(group, number, rank->links.far,
+		    1e3 * rank->calls * group->size * rank->links.far_us);
+}
+
+static uint64_t cost_of_loss(const struct late_group *group, unsigned int number)
+{
+	const struct late_rank *rank = &group->rank[number];
+
+	if (rank->links.lossy >= group->size || rank->links.lost < LOSSY)
+		return 0;
+	return cost(group, number, rank->links.lossy, LOST_NS * rank->links.lost);
+}
+
+static uint64_t way_of(const struct late_rank *rank)
+{
+	return rank->links.far_us;
+}
+
+static uint64_t lost_of(const struct late_rank *rank)
+{
+	return rank->links.lost;
+}
+
+/* Return: the first rank with the highest value. */
+static unsigned int highest(const struct late_group *group,
+			    uint64_t (*of)(const struct late_rank *rank))
+{
+	unsigned int number, found = 0;
+
+	for (number = 1; number < group->size; number++)
+		if (of(&group->rank[number]) > of(&group->rank[found]))
+			found = number;
+	return found;
+}
+
+static bool same_end(const struct late_group *group, unsigned int a, unsigned int b, bool hosts)
+{
+	return hosts ? !strcmp(group->rank[a].node, group->rank[b].node) : a == b;
+}
+
+/*
+ * Have all far links one end in common, and do ranks at both of their ends say that they are far?
+ * A busy CPU makes the way long for a rank or two, and links without a common end are how the
+ * network is.
+ */
+static bool is_common_end(const struct late_group *group, unsigned int end, bool hosts)
+{
+	bool here = false, there = false;
+	unsigned int number;
+
+	for (number = 0; number < group->size; number++) {
+		if (!is_far(group, number))
+			continue;
+		if (same_end(group, number, end, hosts))
+			here = true;
+		else if (same_end(group, group->rank[number].links.far, end, hosts))
+			there = true;
+		else
+			return false;
+	}
+	return here && there;
+}
+
+static bool is_slow(const struct late_group *group, uint64_t ns)
+{
+	return ns > group->cost && ns >= group->span / SLOW_SHARE;
+}
+
+static void find_far_link(struct late_group *group)
+{
+	unsigned int number = highest(group, way_of), peer = group->rank[number].links.far;
+	uint64_t ns = cost_of_way(group, number);
+	bool hosts, here, there;
+
+	if (!is_slow(group, ns))
+		return;
+	hosts = strcmp(group->rank[number].node, group->rank[peer].node);
+	here = is_common_end(group, number, hosts);
+	there = is_common_end(group, peer, hosts);
+	if (!here && !there)
+		return;
+	group->slow = here ? number : peer;
+	group->slow_peer = here && there ? peer : COLL_ADMIN_NONE;
+	group->cost = ns;
+	group->way_us = group->rank[number].links.far_us;
+}
+
+static void find_lossy_link(struct late_group *group)
+{
+	unsigned int number = highest(group, lost_of);
+	uint64_t ns = cost_of_loss(group, number);
+
+	if (!is_slow(group, ns))
+		return;
+	group->slow = number;
+	group->slow_peer = group->rank[number].links.lossy;
+	group->cost = ns;
+	group->way_us = 0;
+	group->lost = group->rank[number].links.lost;
+}
+
+/* The group waits for the rank or for the link, whatever has cost more. */
+static void choose(struct late_group *group)
+{
+	if (group->straggler == COLL_ADMIN_NONE || group->slow == COLL_ADMIN_NONE)
+		return;
+	if (group->rank[group->straggler].late > group->cost)
+		group->slow = COLL_ADMIN_NONE;
+	else
+		group->straggler = COLL_ADMIN_NONE;
+}
+
+/* Ranks that have waited long for once have the shortest spans. */
+static void add_known(struct late_group *group, const struct late_rank *rank)
+{
+	if (!rank->known)
+		return;
+	group->known++;
+	if (rank->span)
+		group->span = group->span ? least(group->span, rank->span) : rank->span;
 }
 
 static void sum_group(struct late_group *group)
 {
+	uint64_t *times = calloc(2 * group->size, sizeof(*times));
 	unsigned int number;
-	uint64_t waited = 0, most = 0;
 
+	if (!times)
+		err(CTL_FAILED, "memory");
+	group->straggler = COLL_ADMIN_NONE;
+	group->unsure = COLL_ADMIN_NONE;
+	group->slow = COLL_ADMIN_NONE;
+	group->span = 0;
+	group->cost = 0;
+	group->way_us = 0;
+	group->lost = 0;
+	group->known = 0;
 	for (number = 0; number < group->size; number++)
 		sum_answer(group, number);
-	group->known = 0;
-	for (number = 0; number < group->size; number++) {
-		if (!group->rank[number].known)
-			continue;
-		group->known++;
-		waited += group->rank[number].waited;
+	for (number = 0; number < group->size; number++)
+		add_known(group, &group->rank[number]);
+	if (group->known > 1) {
+		find_straggler(group, times, times + group->size);
+		group->usual_us = usual_way(group, times);
+		find_far_link(group);
+		find_lossy_link(group);
+		choose(group);
 	}
-	group->worst = COLL_ADMIN_NONE;
-	for (number = 0; number < group->size; number++) {
-		struct late_rank *rank = &group->rank[number];
-
-		rank->late = lateness(rank, waited, group->known);
-		if (rank->late <= most)
-			continue;
-		most = rank->late;
-		group->worst = number;
-	}
+	free(times);
 }
 
 void lates_sum(struct lates *lates)
@@ -301,4 +652,61 @@ void lates_sum(struct lates *lates)
 
 	for (i = 0; i < lates->n; i++)
 		sum_group(&lates->group[i]);
+}
+
+static void print_rank(const struct late_group *group, unsigned int number)
+{
+	printf("rank %u", number);
+	if (group->members < group->size && *group->rank[number].node)
+		printf(" (on %s)", group->rank[number].node);
+}
+
+static unsigned int percent(const struct late_group *group, uint64_t ns)
+{
+	return group->span && ns < group->span ? 100.0 * ns / group->span + 0.5 : 100;
+}
+
+static void print_slow_link(const struct late_group *group)
+{
+	if (group->slow_peer == COLL_ADMIN_NONE) {
+		printf("the links of ");
+		print_rank(group, group->slow);
+		printf(" are slow");
+	} else {
+		printf("the link between ");
+		print_rank(group, group->slow);
+		printf(" and ");
+		print_rank(group, group->slow_peer);
+		printf(" is slow");
+	}
+	printf(": some %u%% of the time", percent(group, group->cost));
+	if (group->way_us)
+		printf(", there and back in %.1f ms, others in %.1f ms", group->way_us / 1e3,
+		       group->usual_us / 1e3);
+	else
+		printf(", %u segments lost", group->lost);
+	putchar('\n');
+}
+
+void late_print(const struct late_group *group)
+{
+	if (group->straggler != COLL_ADMIN_NONE) {
+		printf("%s: ", group->name);
+		print_rank(group, group->straggler);
+		printf(" is waited for: late by %u%% of the time\n",
+		       percent(group, group->rank[group->straggler].late));
+	} else if (group->slow != COLL_ADMIN_NONE) {
+		printf("%s: ", group->name);
+		print_slow_link(group);
+	} else if (group->unsure != COLL_ADMIN_NONE) {
+		printf("%s: not sure: ", group->name);
+		print_rank(group, group->unsure);
+		printf(" is late by %u%% of the time, but others differ as much\n",
+		       percent(group, group->rank[group->unsure].late));
+	} else if (group->known > 1) {
+		printf("%s: no straggler\n", group->name);
+	}
+	if (group->known < group->size)
+		printf("%s: %u of %u ranks have not answered: another one may be the straggler\n",
+		       group->name, group->size - group->known, group->size);
 }

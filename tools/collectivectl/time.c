@@ -205,6 +205,8 @@ enum {
 	LATE_WAITED,
 	LATE_LATE,
 	LATE_STRAGGLER,
+	LATE_SLOW,
+	LATE_SLOW_PEER,
 };
 
 static const struct column late_columns[] = {
@@ -216,12 +218,15 @@ static const struct column late_columns[] = {
 	[LATE_WAITED]		= { .name = "WAITED", .kind = COLUMN_DURATION },
 	[LATE_LATE]		= { .name = "LATE", .kind = COLUMN_DURATION },
 	[LATE_STRAGGLER]	= { .name = "STRAGGLER", .kind = COLUMN_FLAG },
+	[LATE_SLOW]		= { .name = "SLOW-LINK", .kind = COLUMN_FLAG },
+	[LATE_SLOW_PEER]	= { .name = "SLOW-PEER", .kind = COLUMN_NUMBER },
 };
 
-static void late_row(struct table *table, const struct late_group *group, unsigned int number,
-		     bool worst)
+static void late_row(struct table *table, const struct late_group *group, unsigned int number)
 {
 	const struct late_rank *rank = &group->rank[number];
+	bool straggler = number == group->straggler;
+	bool slow = number == group->slow;
 
 	table_row(table);
 	table_text(table, LATE_GROUP, group->name);
@@ -233,8 +238,11 @@ static void late_row(struct table *table, const struct late_group *group, unsign
 		table_number(table, LATE_WAITED, rank->waited);
 		table_number(table, LATE_LATE, rank->late);
 	}
-	table_flag(table, LATE_STRAGGLER, worst);
-	if (worst)
+	table_flag(table, LATE_STRAGGLER, straggler);
+	table_flag(table, LATE_SLOW, slow);
+	if (slow && group->slow_peer != COLL_ADMIN_NONE)
+		table_number(table, LATE_SLOW_PEER, group->slow_peer);
+	if (straggler || slow)
 		table_color(table, LATE_RANK, COLOR_WARNING);
 }
 
@@ -243,17 +251,7 @@ static void late_rows(struct table *table, const struct late_group *group)
 	unsigned int number;
 
 	for (number = 0; number < group->size; number++)
-		late_row(table, group, number, number == group->worst);
-}
-
-/* One that has not answered may be the straggler, or wait for another one. */
-static void print_unknown(const struct late_group *group)
-{
-	unsigned int unknown = group->size - group->known;
-
-	if (unknown && !ctl.json)
-		printf("%s: %u rank%s not answered, so another one may be the straggler\n",
-		       group->name, unknown, unknown == 1 ? " has" : "s have");
+		late_row(table, group, number);
 }
 
 static int time_straggler(int argc, char **argv)
@@ -271,8 +269,8 @@ static int time_straggler(int argc, char **argv)
 		late_rows(table, &lates.group[i]);
 	if (err >= 0)
 		table_print(table);
-	for (i = 0; err >= 0 && i < lates.n; i++)
-		print_unknown(&lates.group[i]);
+	for (i = 0; err >= 0 && !ctl.json && i < lates.n; i++)
+		late_print(&lates.group[i]);
 	lates_free(&lates);
 	return ctl_result(err);
 }

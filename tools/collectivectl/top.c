@@ -152,25 +152,8 @@ static void set_waits(struct table *table, const struct late_group *late, unsign
 		return;
 	table_number(table, TOP_WAIT, percent(100.0 * late->rank[rank].waited / ns));
 	table_number(table, TOP_LATE, percent(late_percent(late, rank, ns)));
-	if (rank == late->worst && late_percent(late, rank, ns) >= 1)
+	if (rank == late->straggler || rank == late->slow)
 		table_color(table, TOP_LATE, COLOR_WARNING);
-}
-
-/* The rank may be one of another host, which has no line. */
-static void print_straggler(const struct late_group *late, uint64_t ns)
-{
-	unsigned int rank = late->worst;
-
-	if (rank == COLL_ADMIN_NONE || late_percent(late, rank, ns) < 1)
-		return;
-	printf("%s: rank %u", late->name, rank);
-	if (!late->rank[rank].here)
-		printf(" (on %s)", late->rank[rank].node);
-	printf(" is waited for most: %s%u%%%s of the time of the other ranks",
-	       color_begin(COLOR_WARNING), percent(late_percent(late, rank, ns)), color_end());
-	if (late->known < late->size)
-		printf(" that have said so, %u of %u", late->known - 1, late->size - 1);
-	putchar('\n');
 }
 
 static void print_sample(struct table *table, const struct sample *sample,
@@ -250,7 +233,7 @@ static void print_samples(const struct samples *now, const struct samples *befor
 		print_sample(table, &now->sample[i], before, &waited, ns);
 	table_print(table);
 	for (i = 0; !ctl.json && i < waited.n; i++)
-		print_straggler(&waited.group[i], ns);
+		late_print(&waited.group[i]);
 	lates_free(&waited);
 }
 

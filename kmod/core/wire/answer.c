@@ -62,11 +62,22 @@ struct waited_wire {
 	} __packed longest[COLL_ANSWER_WAITS];
 } __packed;
 
+struct times_wire {
+	__le32 called_ms;
+	__le32 span_ms;
+	__le32 far_us;
+	__le32 near_us;
+	__le32 lost;
+	__le16 far;
+	__le16 lossy;
+} __packed;
+
 static_assert(sizeof(struct state_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct last_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct oldest_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct failure_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct waited_wire) == COLL_ANSWER_SIZE);
+static_assert(sizeof(struct times_wire) == COLL_ANSWER_SIZE);
 static_assert(COLL_ANSWER_NODES * COLL_ANSWER_SIZE >= COLL_NODE_MAX);
 static_assert(COLL_ANSWER_PARTS <= 16);
 
@@ -314,6 +325,45 @@ static int get_waited(const u8 *buf, struct coll_answer *answer)
 	return 0;
 }
 
+static void put_times(u8 *buf, const struct coll_answer *answer)
+{
+	struct times_wire w = {
+		.called_ms = cpu_to_le32(answer->called_ms),
+		.span_ms = cpu_to_le32(answer->span_ms),
+		.far_us = cpu_to_le32(answer->links.far_us),
+		.near_us = cpu_to_le32(answer->links.near_us),
+		.lost = cpu_to_le32(answer->links.lost),
+		.far = cpu_to_le16(answer->links.far),
+		.lossy = cpu_to_le16(answer->links.lossy),
+	};
+
+	memcpy(buf, &w, sizeof(w));
+}
+
+static bool links_valid(const struct coll_answer_links *links)
+{
+	if (links->far >= COLLECTIVE_RANKS_MAX || links->lossy >= COLLECTIVE_RANKS_MAX)
+		return false;
+	return links->near_us <= links->far_us && !links->near_us == !links->far_us;
+}
+
+static int get_times(const u8 *buf, struct coll_answer *answer)
+{
+	struct times_wire w;
+
+	memcpy(&w, buf, sizeof(w));
+	answer->called_ms = le32_to_cpu(w.called_ms);
+	answer->span_ms = le32_to_cpu(w.span_ms);
+	answer->links = (struct coll_answer_links){
+		.far = le16_to_cpu(w.far),
+		.far_us = le32_to_cpu(w.far_us),
+		.near_us = le32_to_cpu(w.near_us),
+		.lossy = le16_to_cpu(w.lossy),
+		.lost = le32_to_cpu(w.lost),
+	};
+	return links_valid(&answer->links) ? 0 : -EPROTO;
+}
+
 static int get_node(const u8 *buf, struct coll_answer *answer, u32 index)
 {
 	char *to = answer->node + index * COLL_ANSWER_SIZE;
@@ -358,6 +408,9 @@ void coll_answer_put(u8 *buf, const struct coll_answer *answer, enum coll_answer
 	case COLL_ANSWER_WAITED:
 		put_waited(buf, answer);
 		break;
+	case COLL_ANSWER_TIMES:
+		put_times(buf, answer);
+		break;
 	default:
 		memcpy(buf, answer->node + (part - COLL_ANSWER_NODE_0) * COLL_ANSWER_SIZE,
 		       COLL_ANSWER_SIZE);
@@ -394,6 +447,9 @@ int coll_answer_get(const u8 *buf, struct coll_answer *answer, enum coll_answer_
 		break;
 	case COLL_ANSWER_WAITED:
 		err = get_waited(buf, answer);
+		break;
+	case COLL_ANSWER_TIMES:
+		err = get_times(buf, answer);
 		break;
 	default:
 		err = get_node(buf, answer, part - COLL_ANSWER_NODE_0);

@@ -31,10 +31,11 @@ enum coll_answer_part {
 	COLL_ANSWER_NODE_0,	/* name of the host, 24 characters a part */
 	COLL_ANSWER_NODE_1,
 	COLL_ANSWER_NODE_2,
+	COLL_ANSWER_TIMES,	/* how long the rank was in operations, and its slow links */
 	COLL_ANSWER_PARTS
 };
 
-#define COLL_ANSWER_NODES	(COLL_ANSWER_PARTS - COLL_ANSWER_NODE_0)
+#define COLL_ANSWER_NODES	(COLL_ANSWER_TIMES - COLL_ANSWER_NODE_0)
 
 /**
  * struct coll_answer_failure - a reason in an answer
@@ -62,6 +63,22 @@ struct coll_answer_failure {
 struct coll_answer_wait {
 	u32 rank;
 	u64 ns;
+};
+
+/**
+ * struct coll_answer_links - what a rank says of its slow links
+ * @far: the peer with the longest way there and back
+ * @lossy: the peer to which most segments were lost
+ * @far_us: the way there and back of @far; 0: it is not known of any link
+ * @near_us: the shortest way of all links of the rank; 0 like @far_us
+ * @lost: how many were lost; 0: none by any link
+ */
+struct coll_answer_links {
+	u16 far;
+	u16 lossy;
+	u32 far_us;
+	u32 near_us;
+	u32 lost;
 };
 
 /**
@@ -93,6 +110,10 @@ struct coll_answer_wait {
  * @waited_ns: how long the rank has waited for other ranks; of WAITED
  * @longest: those that it has waited for longest, the longest first; likewise
  * @node: name of the host, ended by NUL; of NODE_0 and the following
+ * @called_ms: how long operations took that have succeeded, together, without the longest one of
+ *	each collective; of TIMES
+ * @span_ms: time from the first call to the latest completion, without these; likewise
+ * @links: its slow links; likewise
  */
 struct coll_answer {
 	u32 parts;
@@ -122,6 +143,9 @@ struct coll_answer {
 	u64 waited_ns;
 	struct coll_answer_wait longest[COLL_ANSWER_WAITS];
 	char node[COLL_ANSWER_NODES * COLL_ANSWER_SIZE + 1];
+	u32 called_ms;
+	u32 span_ms;
+	struct coll_answer_links links;
 };
 
 /**

@@ -14,7 +14,7 @@
 #include "core/env.h"
 #include "core/wire/answer.h"
 
-#define COLL_WIRE_VERSION	7
+#define COLL_WIRE_VERSION	8
 
 #define COLL_HELLO_SIZE		192
 #define COLL_CONTROL_SIZE	48

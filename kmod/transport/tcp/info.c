@@ -89,6 +89,14 @@ static void info_addresses(const struct sock *sk, struct coll_endpoint_info *inf
 #endif
 }
 
+/* What the peer has got twice was not lost. */
+static u32 info_lost(const struct tcp_sock *tp)
+{
+	u32 retransmits = READ_ONCE(tp->total_retrans);
+
+	return retransmits - min(retransmits, READ_ONCE(tp->dsack_dups));
+}
+
 /**
  * coll_tcp_info() - see struct coll_transport
  * @ep: the endpoint, which its owner may end meanwhile
@@ -109,6 +117,7 @@ bool coll_tcp_info(struct coll_endpoint *ep, struct coll_endpoint_info *info)
 		info->retransmits = READ_ONCE(tp->total_retrans);
 		info->unanswered = info_unanswered(ep->sk);
 		info->unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+		info->lost = info_lost(tp);
 	}
 	spin_unlock(&info_lock);
 	return info->local.ss_family;
