@@ -118,7 +118,7 @@ void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *
  */
 static void answer_calls(const struct coll_requests *reqs, struct coll_answer *answer)
 {
-	u64 called = 0, longest = 0, since = U64_MAX, until = 0;
+	u64 called = 0, span = 0, longest, sum, time;
 	const struct coll_times *times;
 	u32 i;
 
@@ -127,14 +127,15 @@ static void answer_calls(const struct coll_requests *reqs, struct coll_answer *a
 		times = smp_load_acquire(&reqs->times[i]);
 		if (!times)
 			continue;
-		called += u64_stats_read(&times->latency.sum);
-		longest += READ_ONCE(times->longest);
-		since = min(since, times->since);
-		until = max(until, READ_ONCE(times->until));
+		longest = READ_ONCE(times->longest);
+		sum = u64_stats_read(&times->latency.sum);
+		called += sum - min(longest, sum);
+		time = max(READ_ONCE(times->until), times->since) - times->since;
+		span = max(span, time - min(longest, time));
 		answer->parts |= BIT(COLL_ANSWER_TIMES);
 	}
-	answer->called_ms = age_ms(longest, called);
-	answer->span_ms = age_ms(since + longest, until);
+	answer->called_ms = age_ms(0, called);
+	answer->span_ms = age_ms(0, span);
 }
 
 /**

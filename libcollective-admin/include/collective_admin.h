@@ -405,7 +405,7 @@ struct coll_admin_wait {
 /**
  * struct coll_admin_slow_links - what a rank says of its slow links
  * @far: the peer with the longest way there and back; COLL_ADMIN_NONE: no way is known
- * @far_us: that way, the least of the latest eight times
+ * @far_us: that way, the median of the latest eight times
  * @near_us: the shortest way of all links of the rank
  * @lossy: the peer to which most segments were lost; COLL_ADMIN_NONE: none was
  * @lost: how many
@@ -444,7 +444,8 @@ struct coll_admin_slow_links {
  * @longest: the ranks that it has waited for longest, the longest first
  * @called_ms: how long its operations took that have succeeded, together, without the longest
  *	one of each collective
- * @span_ms: time from its first call to its latest completion, without these
+ * @span_ms: time from the first call of a collective to its latest completion, without that
+ *	operation; the most of all collectives
  * @links: its slow links
  */
 struct coll_admin_answer {

@@ -568,6 +568,12 @@ static void test_parts_again(void)
 	coll_answer_put(frame.body, &answer, frame.part);
 	coll_survey_receive(survey, &frame, now);
 	passed &= !survey->entries[1].answer.heard;
+	answer.links.lossy = 4;
+	frame.part = COLL_ANSWER_TIMES;
+	coll_answer_put(frame.body, &answer, frame.part);
+	coll_survey_receive(survey, &frame, now);
+	passed &= !survey->entries[1].answer.heard;
+	answer.links.lossy = 0;
 	answer.longest[0].rank = 2;
 	answer.waits[0] = 3;
 	for (i = 0; i < 3 * COLL_ANSWER_PARTS; i++) {

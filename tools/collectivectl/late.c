@@ -145,8 +145,7 @@ static void group_free(struct late_group *group)
 }
 
 /*
- * A group on several hosts is asked.  One that cannot ask, as before it is connected, shows what is
- * known on this host.
+ * A group on several hosts is asked, so that each host sees the same.
  *
  * Return: 0 or more; or a negative errno, as of a group of another user, or that has ended.
  */
@@ -154,9 +153,11 @@ static int take_group(struct late_group *group, struct coll_admin *admin, unsign
 {
 	int error = coll_admin_members(admin, group->name, COLL_ADMIN_ALL, add_member, group);
 
-	if (error >= 0 && group->members < group->size &&
-	    coll_admin_query(admin, group->name, timeout_ms, add_answer, group) >= 0)
+	if (error >= 0 && group->members < group->size) {
+		/* Nothing is known of a rank that does not answer. */
+		coll_admin_query(admin, group->name, timeout_ms, add_answer, group);
 		return error;
+	}
 	if (error >= 0)
 		error = coll_admin_waits(admin, group->name, COLL_ADMIN_ALL, add_wait, group);
 	if (error >= 0)
@@ -255,6 +256,12 @@ static void subtract(uint64_t *now, uint64_t earlier)
 		*now -= earlier;
 }
 
+/* Operations overlap, so a long one may move the latest completion by less than it is long. */
+static void subtract_span(uint64_t *now, uint64_t earlier)
+{
+	*now -= least(*now, earlier);
+}
+
 /*
  * A rank that an answer does not name was waited for less than those that it names, so the
  * difference is that much at least.
@@ -306,7 +313,7 @@ static void subtract_answer(struct late_answer *now, const struct late_answer *e
 		return;
 	now->waited -= earlier->waited;
 	subtract(&now->called, earlier->called);
-	subtract(&now->span, earlier->span);
+	subtract_span(&now->span, earlier->span);
 	subtract(&now->calls, earlier->calls);
 	subtract_lost(&now->links, &earlier->links);
 	for (i = 0; i < now->n; i++) {
@@ -334,7 +341,7 @@ void lates_subtract(struct lates *lates, const struct lates *earlier)
 			subtract(&now->waited, before->rank[rank].waited);
 			subtract(&now->awaited, before->rank[rank].awaited);
 			subtract(&now->called, before->rank[rank].called);
-			subtract(&now->span, before->rank[rank].span);
+			subtract_span(&now->span, before->rank[rank].span);
 			subtract_answer(&lates->group[i].answer[rank], &before->answer[rank]);
 		}
 	}

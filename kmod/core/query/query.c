@@ -117,7 +117,7 @@ static bool answer_in_group(const struct coll_answer *answer, u32 nranks)
 	for (i = 0; i < COLL_ANSWER_WAITS; i++)
 		if (answer->longest[i].rank >= nranks)
 			return false;
-	return true;
+	return answer->links.far < nranks && answer->links.lossy < nranks;
 }
 
 /**

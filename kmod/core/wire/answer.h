@@ -112,7 +112,8 @@ struct coll_answer_links {
  * @node: name of the host, ended by NUL; of NODE_0 and the following
  * @called_ms: how long operations took that have succeeded, together, without the longest one of
  *	each collective; of TIMES
- * @span_ms: time from the first call to the latest completion, without these; likewise
+ * @span_ms: time from the first call of a collective to its latest completion, without that
+ *	operation; the most of all collectives; likewise
  * @links: its slow links; likewise
  */
 struct coll_answer {
