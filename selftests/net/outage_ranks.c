@@ -7,7 +7,8 @@
  *		large one. Operations are in progress, every other time nonblocking ones; or rank 1
  *		is late; or nothing is in flight. Nothing fails.
  *	outage_ranks cut BYTES MS
- *		No packet passes for MS: all ranks fail meanwhile, not before six heartbeats without one.
+ *		No packet passes for MS: all ranks fail meanwhile, not before six heartbeats without
+ *		one.
  *	outage_ranks large BYTES MS
  *		Large packets do not pass any more: the next operation fails within MS, names the
  *		link, and before that `collectivectl why` does.
