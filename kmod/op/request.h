@@ -40,14 +40,14 @@ enum coll_request_stage {
 	COLL_REQUEST_STARTED,	/* lanes and matching have its parts */
 	COLL_REQUEST_COMPLETE,	/* all parts are reported; no lane accesses it any more */
 	COLL_REQUEST_STAGES
-} __packed;
+};
 
 /* What matching still has to do for a request that has started. */
 enum coll_request_match {
 	COLL_MATCH_SETTLED,	/* nothing */
 	COLL_MATCH_DEFERRED,	/* the call is not announced while the payload alone tells it */
 	COLL_MATCH_PENDING,	/* a part is reported once it is known whether all ranks match */
-} __packed;
+};
 
 /**
  * struct coll_request - one operation of one member, from SUBMIT to its completion
@@ -95,9 +95,8 @@ enum coll_request_match {
  * @completion_ctx: of @completion_ops [c]
  * @user_data: with @completion_ops: number by which the receiver knows the request [c]
  * @wait_end: else: end of the latest wait that ended before the request; jiffies; 0: none [l]
- * @stage: its life [l]
- * @match: what matching still has to do.  The context that settles what was pending reports one
- *	part [l]
+ * @stage: enum coll_request_stage [l]
+ * @match: enum coll_request_match.  The context that settles what was pending reports one part [l]
  * @cancelled: true if the request is to fail when it starts [l]
  * @absent_pending: true if the request has failed and one more part waits for the absent ranks to
  *	report themselves [l]
@@ -152,8 +151,8 @@ struct coll_request {
 		u64 user_data;
 		unsigned long wait_end;
 	};
-	enum coll_request_stage stage;
-	enum coll_request_match match;
+	u8 stage;
+	u8 match;
 	bool cancelled;
 	bool absent_pending;
 	u16 calls_peer;

@@ -156,21 +156,21 @@ enum coll_task_state {
 	COLL_TASK_ABORTED,	/* it waits for the last use of its memory */
 	COLL_TASK_COMPLETE,	/* it has left the engine */
 	COLL_TASK_STATES
-} __packed;
+};
 
 /* How the rest of the current outgoing run is sent: see struct coll_stream. */
 enum coll_task_tx {
 	COLL_TASK_TX_CREDIT,	/* on credit, while there is some */
 	COLL_TASK_TX_GRANT,	/* on a grant only, whatever credit comes */
 	COLL_TASK_TX_ASKED,	/* likewise, and the receiver was asked for it */
-} __packed;
+};
 
 /* The current incoming run. */
 enum coll_task_rx {
 	COLL_TASK_RX_PENDING,	/* no frame of it may be received yet */
 	COLL_TASK_RX_STARTED,	/* frames on credit, and what is granted */
 	COLL_TASK_RX_GRANTED,	/* the sender is granted all of it */
-} __packed;
+};
 
 /**
  * struct coll_task - the part of one operation on one lane
@@ -181,9 +181,9 @@ enum coll_task_rx {
  * @local_copy: bytes that this rank still has to copy from its input to its result
  * @save_input: bytes of the input that still have to be copied to scratch before the first
  *	step
- * @state: its life
- * @tx_run_state: how the rest of the current outgoing run is sent
- * @rx_run_state: the current incoming run
+ * @state: enum coll_task_state
+ * @tx_run_state: enum coll_task_tx
+ * @rx_run_state: enum coll_task_rx
  * @exchanging: true if more of the exchange window can be saved: see scratch_window.c
  * @error: 0, or the negative errno of the abort
  * @open_frames: number of frames of this task that have begun and not ended.  Each stream
@@ -241,9 +241,9 @@ struct coll_task {
 	u64 nsteps;
 	struct coll_local_copy local_copy;
 	struct coll_local_copy save_input;
-	enum coll_task_state state;
-	enum coll_task_tx tx_run_state;
-	enum coll_task_rx rx_run_state;
+	u8 state;
+	u8 tx_run_state;
+	u8 rx_run_state;
 	bool exchanging;
 	int error;
 	u32 open_frames;
