@@ -165,7 +165,7 @@ static ssize_t peers_show(struct kobject *kobj, struct kobj_attribute *attr, cha
 
 	for (rank = 0; rank < member->id.nranks; rank++) {
 		transport = coll_stat_transport(coll_link_get(&member->net, rank));
-		if (transport && !strcmp(transport->name, attr->attr.name))
+		if (transport && !strcmp(coll_transport_names[transport->kind], attr->attr.name))
 			__set_bit(rank, peers);
 	}
 	/* Fits into a page: even all ranks one by one would take 4,010 bytes. */

@@ -5,24 +5,11 @@
  * While its group is locked, a link and the connections that it names keep their memory.  Their
  * owners write them meanwhile; what is read here without a lock is for people.
  */
-#include <linux/string.h>
-
 #include "member/member.h"
 #include "member/stats.h"
 #include "net/conn.h"
 #include "net/link.h"
 #include "netlink/family.h"
-#include "trace/names.h"
-
-static u32 transport_number(const struct coll_transport *transport)
-{
-	u32 i;
-
-	for (i = 0; i < COLLECTIVE_TRANSPORT_COUNT; i++)
-		if (!strcmp(coll_transport_names[i], transport->name))
-			break;
-	return i;
-}
 
 static int put_endpoint(struct sk_buff *skb, struct coll_conn *conn)
 {
@@ -126,8 +113,7 @@ static int put_link(struct coll_message *message, struct coll_link *link, u32 ra
 	queued = READ_ONCE(link->tx_ring.head) - READ_ONCE(link->tx_ring.tail);
 	err = nla_put_u32(skb, COLLECTIVE_A_LINK_RANK, rank) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_PEER, link->peer) ||
-	      (transport && (nla_put_u32(skb, COLLECTIVE_A_LINK_TRANSPORT,
-					 transport_number(transport)) ||
+	      (transport && (nla_put_u32(skb, COLLECTIVE_A_LINK_TRANSPORT, transport->kind) ||
 			     nla_put_u32(skb, COLLECTIVE_A_LINK_CHOICE,
 					 READ_ONCE(link->choice)))) ||
 	      nla_put_u32(skb, COLLECTIVE_A_LINK_OPEN, READ_ONCE(link->nr_open)) ||

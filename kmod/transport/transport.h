@@ -11,6 +11,7 @@
 #ifndef COLL_TRANSPORT_H
 #define COLL_TRANSPORT_H
 
+#include <linux/collective.h>
 #include <linux/in.h>
 #include <linux/socket.h>
 #include <linux/types.h>
@@ -193,7 +194,7 @@ struct coll_endpoint_info {
 
 /**
  * struct coll_transport - a way to move bytes between ranks
- * @name: name for sysfs
+ * @kind: enum collective_transport
  * @owner: module that has registered it; NULL: part of this one
  * @by_reference: true if the peer reads payload that may be sent without a copy straight from the
  *	memory of this rank, as @consumed and @revoke say
@@ -243,7 +244,7 @@ struct coll_endpoint_info {
  *	device when it returns.  @reset: drop queued bytes on both sides; may sleep
  */
 struct coll_transport {
-	const char *name;
+	u32 kind;
 	struct module *owner;
 	bool by_reference;
 	int (*listen)(struct coll_endpoint *ep, struct sockaddr_storage *addr);

@@ -314,7 +314,7 @@ static void local_close(struct coll_endpoint *ep, bool reset)
 
 /* Ranks that are members of one group in one kernel. */
 const struct coll_transport coll_local = {
-	.name		= "local",
+	.kind		= COLLECTIVE_TRANSPORT_LOCAL,
 	.by_reference	= true,
 	.listen		= coll_local_listen,
 	.connect	= coll_local_connect,

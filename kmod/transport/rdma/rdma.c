@@ -81,7 +81,7 @@ static int rdma_setup(struct coll_endpoint *ep, bool bulk)
 
 /* Connections of RDMA devices: messages, and payload that the peer reads. */
 const struct coll_transport coll_rdma = {
-	.name		= "rdma",
+	.kind		= COLLECTIVE_TRANSPORT_RDMA,
 	.owner		= THIS_MODULE,
 	.by_reference	= true,
 	.listen		= coll_rdma_listen,

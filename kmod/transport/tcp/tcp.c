@@ -3,7 +3,7 @@
 
 /* Sockets of the kernel's TCP, over IPv4 and IPv6. */
 const struct coll_transport coll_tcp = {
-	.name		= "tcp",
+	.kind		= COLLECTIVE_TRANSPORT_TCP,
 	.listen		= coll_tcp_listen,
 	.connect	= coll_tcp_connect,
 	.accept		= coll_tcp_accept,
