@@ -33,7 +33,7 @@ modprobe -q sch_netem
 echo "1..4"
 verdict "healthy" "no(t sure:| straggler)" 0.7 8 -1 0
 verdict "rank 1 is late" "rank 1 .*is waited for" 0.7 8 1 20000
-# A way is known after eight heartbeats.
-COLL_HEARTBEAT_MS=250 verdict "the link of rank 3 delays" "the links of rank 3 .*are slow" 2.4 8 -1 0 3 "delay 50ms"
+# A way is known after eight heartbeats.  On a busy machine that of other links takes tens of milliseconds, too.
+COLL_HEARTBEAT_MS=250 verdict "the link of rank 3 delays" "the links of rank 3 .*are slow" 3 8 -1 0 3 "delay 200ms"
 verdict "the link of rank 3 loses" "the link between rank 3 .* slow.* segments lost" 1 262144 -1 0 3 "loss 5%"
 exit $failed

@@ -5,7 +5,9 @@
  *
  *	paced_ranks SECONDS BYTES LATE_RANK LATE_US [SLOW_RANK NETEM]
  *
- * LATE_RANK (-1: none) rests for LATE_US more.  SLOW_RANK sends by a queue with NETEM, after the
+ * LATE_RANK (-1: none) rests for LATE_US more, or for twice as long as its latest operation took,
+ * which waits for no other rank: so it is late on a busy machine, too, where they take longer.
+ * There are LATE_OPS operations at least then.  SLOW_RANK sends by a queue with NETEM, after the
  * group is connected.
  */
 #include <stdint.h>
@@ -18,6 +20,7 @@
 
 #define REST_US	2000
 #define ROUND	4
+#define LATE_OPS	24
 
 static float vector[1 << 18], sum[1 << 18];
 
@@ -37,19 +40,38 @@ static int slow_down(const char *netem)
 	return system(command);
 }
 
-/* Rank 0 says when the time is over.  Return: 0 or a negative errno. */
-static int work(struct coll_comm *comm, double seconds, size_t count, unsigned int rest_us)
+struct pace {
+	double seconds;
+	size_t count;
+	int late_us;	/* of this rank */
+	int least;	/* operations */
+};
+
+/* How long this rank rests before its next operation, if the latest one took so long. */
+static unsigned int rest_us(const struct pace *pace, double took)
 {
-	double end = now() + seconds;
+	const double late = 2e6 * took > pace->late_us ? 2e6 * took : pace->late_us;
+
+	return REST_US + (pace->late_us ? late : 0);
+}
+
+/* Rank 0 says when the time is over.  Return: 0 or a negative errno. */
+static int work(struct coll_comm *comm, const struct pace *pace)
+{
+	const double end = now() + pace->seconds;
+	double begin, took = 0;
+	int err = 0, n = 0, i;
 	int32_t over = 0;
-	int err = 0, i;
 
 	while (!err && !over) {
-		for (i = 0; !err && i < ROUND; i++) {
-			usleep(rest_us);
-			err = coll_allreduce(comm, vector, sum, count, COLL_FLOAT32, COLL_SUM);
+		for (i = 0; !err && i < ROUND; i++, n++) {
+			usleep(rest_us(pace, took));
+			begin = now();
+			err = coll_allreduce(comm, vector, sum, pace->count, COLL_FLOAT32,
+					     COLL_SUM);
+			took = now() - begin;
 		}
-		over = now() >= end;
+		over = now() >= end && n >= pace->least;
 		err = err ?: coll_broadcast(comm, &over, 1, COLL_INT32, 0);
 	}
 	return err;
@@ -57,8 +79,9 @@ static int work(struct coll_comm *comm, double seconds, size_t count, unsigned i
 
 int main(int argc, char **argv)
 {
+	struct pace pace = { 0 };
 	struct coll_comm *comm;
-	int err, rank, late;
+	int err, rank;
 
 	if (argc != 5 && argc != 7)
 		return 2;
@@ -66,10 +89,13 @@ int main(int argc, char **argv)
 	if (!comm)
 		return 1;
 	rank = coll_rank(comm);
-	late = rank == atoi(argv[3]) ? atoi(argv[4]) : 0;
+	pace.seconds = atof(argv[1]);
+	pace.count = atoi(argv[2]) / sizeof(*vector);
+	pace.late_us = rank == atoi(argv[3]) ? atoi(argv[4]) : 0;
+	pace.least = atoi(argv[3]) < 0 ? 0 : LATE_OPS;
 	if (argc == 7 && rank == atoi(argv[5]) && slow_down(argv[6]))
 		return 1;
-	err = work(comm, atof(argv[1]), atoi(argv[2]) / sizeof(*vector), REST_US + late);
+	err = work(comm, &pace);
 	if (!err && system("collectivectl time straggler | grep ': '"))
 		err = -1;
 	err = err ?: coll_barrier(comm);
