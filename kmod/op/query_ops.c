@@ -130,9 +130,11 @@ static void answer_calls(const struct coll_requests *reqs, struct coll_answer *a
 		longest = READ_ONCE(times->longest);
 		sum = u64_stats_read(&times->latency.sum);
 		called += sum - min(longest, sum);
-		time = max(READ_ONCE(times->until), times->since) - times->since;
+		time = READ_ONCE(times->until) - times->since;
 		span = max(span, time - min(longest, time));
-		answer->parts |= BIT(COLL_ANSWER_TIMES);
+		/* Each part that is sent may keep another one from being sent. */
+		if (time)
+			answer->parts |= BIT(COLL_ANSWER_TIMES);
 	}
 	answer->called_ms = age_ms(0, called);
 	answer->span_ms = age_ms(0, span);
