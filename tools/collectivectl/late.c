@@ -319,7 +319,7 @@ static void subtract_answer(struct late_answer *now, const struct late_answer *e
 	for (i = 0; i < now->n; i++) {
 		uint64_t before = longest_before(earlier, now->longest[i].peer);
 
-		now->longest[i].ns -= before < now->longest[i].ns ? before : now->longest[i].ns;
+		now->longest[i].ns -= least(before, now->longest[i].ns);
 	}
 	add_oldest(now, now->at - earlier->at);
 }

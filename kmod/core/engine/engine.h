@@ -226,7 +226,7 @@ enum coll_task_rx {
  * @tx_order: position among the tasks that send on @tx_stream
  * @leased: entry in the engine's list of tasks with a @zc_source
  * @unexp_ready: entry in the engine's list of tasks that may take unexpected frames
- * @moving: entry in the engine's list of tasks with local copies
+ * @moving: entry in the engine's list of the same name
  * @node: entry in the engine's list of tasks
  * @hash_next: next task in the same hash bucket
  *
@@ -322,7 +322,7 @@ struct coll_engine_stats {
  * @hash: tasks, by the hash of their instance
  * @most: number of tasks that a rank may have in progress
  * @active: all tasks, oldest first
- * @moving: tasks that have bytes to copy or to read on this rank
+ * @moving: tasks with bytes that no frame brings or takes: see coll_engine_move()
  * @fuse: operands of the reduction that is being read
  * @leased: tasks that received bytes by zero copy
  * @unexp_ready: tasks that may take unexpected frames

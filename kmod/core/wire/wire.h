@@ -59,7 +59,7 @@ enum coll_conn_kind {
 enum coll_hello_stage {
 	COLL_HELLO_CALL,	/* from the client */
 	COLL_HELLO_REPLY,	/* from the server */
-	COLL_HELLO_CONFIRM,	/* from the client, after the answer */
+	COLL_HELLO_CONFIRM,	/* from the client, after the reply */
 	COLL_HELLO_STAGES
 };
 
