@@ -26,7 +26,7 @@
 #define FOREIGN		"the group belongs to another user: CAP_NET_ADMIN is needed"
 #define UNCONNECTED	"no rank of this host has called CONNECT"
 
-enum { FLAG_READY, FLAG_GO, FLAG_END };
+enum { FLAG_READY, FLAG_TOLD, FLAG_GO, FLAG_END };
 
 TEST_F(two_ranks, answers)
 {
@@ -165,11 +165,15 @@ TEST(stopped)
 	struct group group;
 	struct seen seen;
 	unsigned int i;
+	int status;
 
 	ASSERT_EQ(0, group_start(&group, &config, rank_waits, NULL));
 	ASSERT_TRUE(flag_wait(group.shared, FLAG_READY, config.nranks, 20000));
+	for (i = 0; i < 5; i++)
+		ASSERT_TRUE(member_await(group.name, i, "inflight", i != 2));
 	ASSERT_EQ(0, kill(group.pid[2], SIGSTOP));
-	sleep_ms(200);
+	ASSERT_EQ(group.pid[2], waitpid(group.pid[2], &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
 	ASSERT_EQ(0, ask(group.name, 5, &seen));
 	ASSERT_EQ(5, seen.n);
 	for (i = 0; i < 5; i++) {
@@ -189,8 +193,10 @@ static int rank_survives(struct rank *r)
 	CHECK_EQ(0, member_barrier(r->fd));
 	CHECK(flag_barrier(r->shared, FLAG_READY, r->nranks));
 	/* Rank 1 is killed instead. */
-	if (r->rank != 1)
+	if (r->rank != 1) {
 		CHECK_EQ(-ECONNRESET, member_barrier(r->fd));
+		flag_add(r->shared, FLAG_TOLD);
+	}
 	CHECK(flag_wait(r->shared, FLAG_END, 1, 25000));
 	return 0;
 }
@@ -204,9 +210,8 @@ TEST(dead)
 
 	ASSERT_EQ(0, group_start(&group, &config, rank_survives, NULL));
 	ASSERT_TRUE(flag_wait(group.shared, FLAG_READY, config.nranks, 20000));
-	sleep_ms(100);
 	ASSERT_EQ(0, kill(group.pid[1], SIGKILL));
-	sleep_ms(500);
+	ASSERT_TRUE(flag_wait(group.shared, FLAG_TOLD, 3, 20000));
 	EXPECT_EQ(1, ask(group.name, 3, &seen));
 	ASSERT_EQ(4, seen.n);
 	for (i = 0; i < 4; i++) {

@@ -285,15 +285,15 @@ static void test_stale(void)
 	unsigned int failed;
 	int fd;
 
-	session.members[1].start_ms = 500;
-	session.members[2].start_ms = 600;
 	session_prepare(&session);
-	session_start(&session);
+	session_start_rank(&session, 0);
 	fd = call("127.0.0.1", session.port);
 	say_hello(fd, 1, 3, 20000);
 	usleep(100000);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(fd);
+	session_start_rank(&session, 1);
+	session_start_rank(&session, 2);
 	failed = session_wait(&session);
 	if (!tap_ok(!failed, "a process that has gone takes no place"))
 		session_note(&session);

@@ -10,6 +10,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/record.h"
 
 #define KEYS	500
 
@@ -340,7 +341,7 @@ static int rank_late(struct rank *r)
 	flag_set(r->shared, r->rank, 1);
 	CHECK(r->rank || (flag_wait(r->shared, 1, 1, 20000) && flag_wait(r->shared, 2, 1, 20000)));
 	if (!r->rank) {
-		sleep_ms(100);
+		CHECK(record_await_failure(r->group->name, 0, "key:1"));
 		CHECK_EQ(-ETIMEDOUT, member_submit(r->fd, &op));
 	}
 	op = sum_op(2, data, 8);

@@ -346,8 +346,10 @@ TEST_F(one_rank, read_only_memory)
  * Between ranks
  */
 
+enum { FLAG_UNREGISTERED };
+
 struct unregistering {
-	int fd;
+	struct rank *rank;
 	__u32 buffer;
 	__u8 *memory;
 	bool unmap;
@@ -356,11 +358,15 @@ struct unregistering {
 static void *unregister_soon(void *arg)
 {
 	struct unregistering *u = arg;
+	struct collective_status status;
 
-	usleep(30000);
-	member_unregister(u->fd, u->buffer);
+	do {
+		usleep(1000);
+	} while (!member_status(u->rank->fd, &status) && !status.inflight);
+	member_unregister(u->rank->fd, u->buffer);
 	if (u->unmap)
 		munmap(u->memory, 2 * MIB);
+	flag_add(u->rank->shared, FLAG_UNREGISTERED);
 	return NULL;
 }
 
@@ -370,7 +376,7 @@ static int rank_unregister(struct rank *r)
 	const bool unmap = *(bool *)r->arg;
 	__u8 *memory = mmap(NULL, 2 * MIB, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	struct unregistering u = { .fd = r->fd, .memory = memory, .unmap = unmap };
+	struct unregistering u = { .rank = r, .memory = memory, .unmap = unmap };
 	struct collective_op op = {
 		.opcode = COLLECTIVE_ALLREDUCE,
 		.type = COLLECTIVE_UINT8,
@@ -383,7 +389,7 @@ static int rank_unregister(struct rank *r)
 	CHECK(memory != MAP_FAILED);
 	memset(memory, r->rank + 1, 2 * MIB);
 	if (!r->rank) {
-		sleep_ms(100);
+		CHECK(flag_wait(r->shared, FLAG_UNREGISTERED, r->nranks - 1, 20000));
 		CHECK_EQ(0, member_submit(r->fd, &op));
 		CHECK(memory[0] == 6 && memory[2 * MIB - 1] == 6);
 		return 0;

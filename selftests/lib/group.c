@@ -326,6 +326,11 @@ void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value
 	__atomic_store_n(&shared->flag[flag], value, __ATOMIC_SEQ_CST);
 }
 
+void flag_add(struct group_shared *shared, unsigned int flag)
+{
+	__atomic_add_fetch(&shared->flag[flag], 1, __ATOMIC_SEQ_CST);
+}
+
 bool word_wait(const unsigned int *word, unsigned int value, unsigned int timeout_ms)
 {
 	const __u64 end = now_ms() + timeout_ms;
@@ -348,7 +353,7 @@ bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int valu
 /* Wait until @nranks ranks, the caller among them, have called this with @flag. */
 bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks)
 {
-	__atomic_add_fetch(&shared->flag[flag], 1, __ATOMIC_SEQ_CST);
+	flag_add(shared, flag);
 	return flag_wait(shared, flag, nranks, 20000);
 }
 
@@ -627,6 +632,18 @@ long long member_memory(const char *name, unsigned int rank)
 		sleep_ms(10);
 	}
 	return -ETIMEDOUT;
+}
+
+bool member_await(const char *name, unsigned int rank, const char *file, long long value)
+{
+	const __u64 end = now_ms() + 20000;
+
+	while (member_value(name, rank, file) != value) {
+		if (now_ms() > end)
+			return false;
+		sleep_ms(2);
+	}
+	return true;
 }
 
 /* Read a file of sysfs or procfs. Return: 0, -ENODATA if it is empty, or another negative errno. */

@@ -204,6 +204,8 @@ long long group_value(const struct rank *r, const char *file);
 /* Return: the number in sysfs file @file of rank @rank of group @name, or a negative errno. */
 long long member_value(const char *name, unsigned int rank, const char *file);
 long long member_memory(const char *name, unsigned int rank);
+/* Wait until the number in that file is @value.  Return: false on timeout. */
+bool member_await(const char *name, unsigned int rank, const char *file, long long value);
 int file_get(const char *path, char *text, size_t size);
 int file_set(const char *path, const char *text);
 int member_get(const char *name, unsigned int rank, const char *file, char *text, size_t size);
@@ -213,6 +215,8 @@ void flag_set(struct group_shared *shared, unsigned int flag, unsigned int value
 bool word_wait(const unsigned int *word, unsigned int value, unsigned int timeout_ms);
 bool flag_wait(struct group_shared *shared, unsigned int flag, unsigned int value,
 	       unsigned int timeout_ms);
+/* Count one more that has come to some point; flag_wait() for as many as there are. */
+void flag_add(struct group_shared *shared, unsigned int flag);
 bool flag_barrier(struct group_shared *shared, unsigned int flag, unsigned int nranks);
 
 long long process_value(pid_t pid, const char *key);

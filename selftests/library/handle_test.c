@@ -14,6 +14,7 @@
 
 #include "kselftest_harness.h"
 #include "lib/lib_group.h"
+#include "lib/record.h"
 
 #define NRANKS	2
 #define TURNS	500
@@ -291,13 +292,20 @@ TEST(asks_for_its_id_once)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_asks, NULL));
 }
 
+/* The end of a thread whose cancellation may come late. */
+static void await_cancellation(void)
+{
+	for (;;)
+		pause();
+}
+
 static void *inits(void *arg)
 {
 	const struct coll_config *config = arg;
 	struct coll_comm *comm;
 
 	coll_init(&comm, config);
-	pthread_testcancel();
+	await_cancellation();
 	return NULL;
 }
 
@@ -333,7 +341,7 @@ static void *splits(void *arg)
 
 	coll_dup(arg, &newcomm);
 	coll_finalize(newcomm);
-	pthread_testcancel();
+	await_cancellation();
 	return NULL;
 }
 
@@ -346,13 +354,14 @@ static int rank_cancels(struct lib_rank *me)
 	void *result;
 
 	if (me->rank) {
-		sleep_ms(300);
+		CHECK(flag_wait(me->shared, 0, 1, 20000));
 		CHECK_EQ(0, coll_dup(me->comm, &newcomm));
 		CHECK_EQ(0, coll_finalize(newcomm));
 	} else {
 		CHECK_EQ(0, pthread_create(&thread, NULL, splits, me->comm));
 		sleep_ms(50);
 		CHECK_EQ(0, pthread_cancel(thread));
+		flag_set(me->shared, 0, 1);
 		pthread_join(thread, &result);
 		CHECK(result == PTHREAD_CANCELED);
 		CHECK_EQ(files, open_file_count());
@@ -381,8 +390,7 @@ static int rank_fails(struct lib_rank *me)
 		flag_set(me->shared, 0, 1);
 	} else {
 		CHECK(flag_wait(me->shared, 0, 1, 10000));
-		/* A barrier that begins before the abort arrives may have all that it needs. */
-		sleep_ms(50);
+		CHECK(record_await_failure(coll_name(me->comm), me->rank, NULL));
 		CHECK_EQ(-ECANCELED, coll_barrier(me->comm));
 		CHECK(strstr(coll_error_detail(me->comm), "rank 0 cancelled"));
 	}

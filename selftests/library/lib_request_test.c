@@ -6,55 +6,18 @@
 #include <string.h>
 #include <sys/time.h>
 
-#include <collective.h>
-
-#include "lib/group.h"
+#include "lib/lib_group.h"
 #include "kselftest_harness.h"
 
 #define NRANKS	3
 #define COUNT	5000
 #define ROOT	1
 
-typedef int (*comm_fn)(struct coll_comm *comm, int rank);
+/* For what takes far less. */
+#define PATIENCE_MS	20000
 
-/* A rank that calls coll_init() with this rendezvous. */
-static int comm_rank(comm_fn fn, int rank, const char *rendezvous)
-{
-	struct coll_config config = {
-		.size = sizeof(config),
-		.rank = rank,
-		.nranks = NRANKS,
-		.rendezvous = rendezvous,
-	};
-	struct coll_comm *comm;
-	int err;
-
-	CHECK_EQ(0, coll_init(&comm, &config));
-	err = fn(comm, rank);
-	if (err)
-		dprintf(STDOUT_FILENO, "# rank %d: %s\n", rank, coll_error_detail(comm));
-	CHECK_EQ(0, coll_finalize(comm));
-	return err;
-}
-
-static int comm_run(comm_fn fn)
-{
-	int rank, status, failed = 0;
-	char rendezvous[32];
-	pid_t pid[NRANKS];
-
-	snprintf(rendezvous, sizeof(rendezvous), "127.0.0.1:%d", 20000 + getpid() % 10000);
-	for (rank = 0; rank < NRANKS; rank++) {
-		pid[rank] = fork();
-		if (!pid[rank])
-			_exit(comm_rank(fn, rank, rendezvous));
-	}
-	for (rank = 0; rank < NRANKS; rank++) {
-		waitpid(pid[rank], &status, 0);
-		failed += status != 0;
-	}
-	return failed;
-}
+/* What the first rank has seen; the others go on then. */
+enum { FLAG_FIRST, FLAG_SECOND };
 
 static int value(int rank, int i)
 {
@@ -155,44 +118,46 @@ static int check_all(int rank)
 	return 0;
 }
 
-static int rank_all(struct coll_comm *comm, int rank)
+static int rank_all(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	struct coll_request *r[KINDS];
 	int i, n, index, done;
 
-	CHECK_EQ(0, begin_all(comm, rank, r));
+	CHECK_EQ(0, begin_all(comm, me->rank, r));
 	CHECK_EQ(0, coll_wait_all(r, KINDS));
 	for (i = 0; i < KINDS; i++)
 		CHECK(!r[i]);
-	CHECK_EQ(0, check_all(rank));
+	CHECK_EQ(0, check_all(me->rank));
 
 	/* Wait in the order of completion. */
-	CHECK_EQ(0, begin_all(comm, rank, r));
+	CHECK_EQ(0, begin_all(comm, me->rank, r));
 	for (n = 0; n < KINDS; n++) {
 		CHECK_EQ(0, coll_wait_any(r, KINDS, &index, -1));
 		CHECK(index >= 0 && index < KINDS && !r[index]);
 	}
 	CHECK_EQ(0, coll_wait_any(r, KINDS, &index, -1));
 	CHECK_EQ(-1, index);
-	CHECK_EQ(0, check_all(rank));
+	CHECK_EQ(0, check_all(me->rank));
 
 	/* Wait from the last to the first, without sleeping. */
-	CHECK_EQ(0, begin_all(comm, rank, r));
+	CHECK_EQ(0, begin_all(comm, me->rank, r));
 	for (i = KINDS - 1; i >= 0; i--)
 		do {
 			CHECK_EQ(0, coll_test(r[i], &done));
 		} while (!done);
-	CHECK_EQ(0, check_all(rank));
+	CHECK_EQ(0, check_all(me->rank));
 	return 0;
 }
 
 TEST(every_collective)
 {
-	EXPECT_EQ(0, comm_run(rank_all));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_all, NULL));
 }
 
-static int rank_any(struct coll_comm *comm, int rank)
+static int rank_any(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	struct coll_request *r[6] = {}, *gone;
 	int i, index, done;
 
@@ -212,10 +177,10 @@ static int rank_any(struct coll_comm *comm, int rank)
 	CHECK_EQ(0, coll_wait_any(NULL, 0, &index, -1));
 
 	for (i = 1; i < 6; i += 2)
-		if (!rank)
+		if (!me->rank)
 			CHECK_EQ(0, coll_ibarrier(comm, &r[i]));
-	if (rank) {
-		sleep_ms(100);
+	if (me->rank) {
+		CHECK(flag_wait(me->shared, FLAG_FIRST, 1, PATIENCE_MS));
 		for (i = 1; i < 6; i += 2)
 			CHECK_EQ(0, coll_barrier(comm));
 		return 0;
@@ -225,6 +190,7 @@ static int rank_any(struct coll_comm *comm, int rank)
 	CHECK_EQ(-EINPROGRESS, coll_wait_any(r, 6, &index, 0));
 	CHECK_EQ(-EINPROGRESS, coll_wait_any(r, 6, &index, 10));
 	CHECK_EQ(-1, index);
+	flag_set(me->shared, FLAG_FIRST, 1);
 	/* Barriers complete in order, but two may have completed at the time of the check. */
 	for (i = 1; i < 6; i += 2) {
 		CHECK_EQ(0, coll_wait_any(r, 6, &index, 20000));
@@ -236,19 +202,20 @@ static int rank_any(struct coll_comm *comm, int rank)
 
 TEST(wait_any)
 {
-	EXPECT_EQ(0, comm_run(rank_any));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_any, NULL));
 }
 
 /* Some handles are there twice or three times. */
-static int rank_repeats(struct coll_comm *comm, int rank)
+static int rank_repeats(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	struct coll_request *r[6] = { 0 };
 	int index;
 
-	if (rank) {
-		sleep_ms(100);
+	if (me->rank) {
+		CHECK(flag_wait(me->shared, FLAG_FIRST, 1, PATIENCE_MS));
 		CHECK_EQ(0, coll_barrier(comm));
-		sleep_ms(100);
+		CHECK(flag_wait(me->shared, FLAG_SECOND, 1, PATIENCE_MS));
 		return coll_barrier(comm);
 	}
 	CHECK_EQ(0, coll_ibarrier(comm, &r[1]));
@@ -258,9 +225,12 @@ static int rank_repeats(struct coll_comm *comm, int rank)
 	r[5] = r[1];
 	CHECK_EQ(-EINPROGRESS, coll_wait_any(r, 6, &index, 10));
 	CHECK_EQ(-1, index);
+	flag_set(me->shared, FLAG_FIRST, 1);
 	CHECK_EQ(0, coll_wait_any(r, 6, &index, 20000));
 	CHECK_EQ(1, index);
 	CHECK(!r[1] && r[2] && !r[3] && r[4] && !r[5]);
+	CHECK_EQ(-EINPROGRESS, coll_wait_any(r, 6, &index, 10));
+	flag_set(me->shared, FLAG_SECOND, 1);
 	CHECK_EQ(0, coll_wait_any(r, 6, &index, 20000));
 	CHECK_EQ(2, index);
 	CHECK(!r[2] && !r[4]);
@@ -271,12 +241,13 @@ static int rank_repeats(struct coll_comm *comm, int rank)
 
 TEST(wait_any_of_repeats)
 {
-	EXPECT_EQ(0, comm_run(rank_repeats));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_repeats, NULL));
 }
 
 /* A handle that is there more than once counts once; one that ended before is an error. */
-static int rank_all_repeats(struct coll_comm *comm, int rank)
+static int rank_all_repeats(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	struct coll_request *r[6] = { 0 }, *ended;
 
 	CHECK_EQ(0, coll_ibarrier(comm, &r[1]));
@@ -300,7 +271,7 @@ static int rank_all_repeats(struct coll_comm *comm, int rank)
 
 TEST(wait_all_of_repeats)
 {
-	EXPECT_EQ(0, comm_run(rank_all_repeats));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_all_repeats, NULL));
 }
 
 /* Of these errors the text of the system would tell something else. */
@@ -315,19 +286,20 @@ TEST(texts_of_errors)
 }
 
 /* Only one of three calls matches. */
-static int rank_mismatch(struct coll_comm *comm, int rank)
+static int rank_mismatch(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	struct coll_request *r[4];
 	int i, index, bad = 0;
 
 	for (i = 0; i < 4; i++)
-		CHECK_EQ(0, coll_iallreduce(comm, in[i], out[i], i == 2 ? COUNT + rank : COUNT,
+		CHECK_EQ(0, coll_iallreduce(comm, in[i], out[i], i == 2 ? COUNT + me->rank : COUNT,
 					    COLL_INT32, COLL_SUM, &r[i]));
 	CHECK_EQ(-EBADMSG, coll_wait_all(r, 4));
 	CHECK_EQ(0, coll_barrier(comm));
 
 	for (i = 0; i < 4; i++)
-		CHECK_EQ(0, coll_iallreduce(comm, in[i], out[i], i == 1 ? COUNT + rank : COUNT,
+		CHECK_EQ(0, coll_iallreduce(comm, in[i], out[i], i == 1 ? COUNT + me->rank : COUNT,
 					    COLL_INT32, COLL_SUM, &r[i]));
 	for (i = 0; i < 4; i++) {
 		int err = coll_wait_any(r, 4, &index, -1);
@@ -341,7 +313,7 @@ static int rank_mismatch(struct coll_comm *comm, int rank)
 
 TEST(mismatch)
 {
-	EXPECT_EQ(0, comm_run(rank_mismatch));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_mismatch, NULL));
 }
 
 static void on_signal(int signal)
@@ -354,8 +326,9 @@ static void *wait_thread(void *request)
 }
 
 /* Signals are not seen, and each thread has its own request. */
-static int rank_threads(struct coll_comm *comm, int rank)
+static int rank_threads(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	struct sigaction action = { .sa_handler = on_signal };
 	struct itimerval timer = { { 0, 3000 }, { 0, 3000 } };
 	struct coll_request *r[20];
@@ -366,7 +339,7 @@ static int rank_threads(struct coll_comm *comm, int rank)
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &timer, NULL);
 	for (i = 0; i < 20; i++) {
-		sleep_ms(5 * rank);
+		sleep_ms(5 * me->rank);
 		CHECK_EQ(0, coll_ibarrier(comm, &r[i]));
 		CHECK_EQ(0, pthread_create(&thread[i], NULL, wait_thread, r[i]));
 	}
@@ -376,7 +349,7 @@ static int rank_threads(struct coll_comm *comm, int rank)
 	}
 	for (i = 0; i < 20; i++)
 		CHECK_EQ(0, coll_ibarrier(comm, &r[i]));
-	if (!rank)
+	if (!me->rank)
 		sleep_ms(100);
 	CHECK_EQ(0, coll_wait_any(r + 10, 10, &index, 20000));
 	CHECK_EQ(0, coll_wait_all(r, 20));
@@ -387,31 +360,33 @@ static int rank_threads(struct coll_comm *comm, int rank)
 
 TEST(threads_and_signals)
 {
-	EXPECT_EQ(0, comm_run(rank_threads));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_threads, NULL));
 }
 
 /* Operations that no thread waits for complete. */
-static int rank_forgets(struct coll_comm *comm, int rank)
+static int rank_forgets(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	struct coll_request *r[KINDS];
 	int i;
 
-	CHECK_EQ(0, begin_all(comm, rank, r));
+	CHECK_EQ(0, begin_all(comm, me->rank, r));
 	for (i = 0; i < KINDS; i += 2)
 		CHECK_EQ(0, coll_wait(r[i]));
 	/* The others complete, too. */
-	sleep_ms(1000);
-	return coll_barrier(comm) ?: check_all(rank);
+	CHECK(member_await(coll_name(comm), me->rank, "inflight", 0));
+	return coll_barrier(comm) ?: check_all(me->rank);
 }
 
 TEST(forgotten)
 {
-	EXPECT_EQ(0, comm_run(rank_forgets));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_forgets, NULL));
 }
 
 /* Start operations up to the kernel's limit; collecting one makes space for another. */
-static int rank_limit(struct coll_comm *comm, int rank)
+static int rank_limit(struct lib_rank *me)
 {
+	struct coll_comm *comm = me->comm;
 	static struct coll_request *r[1000];
 	int i, n = 0, index, err;
 
@@ -432,7 +407,7 @@ static int rank_limit(struct coll_comm *comm, int rank)
 
 TEST(limit)
 {
-	EXPECT_EQ(0, comm_run(rank_limit));
+	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_limit, NULL));
 }
 
 TEST_HARNESS_MAIN

@@ -91,12 +91,13 @@ static int rank_waits_for_a_time(struct lib_rank *me)
 	for (i = 0; i < 3; i++) {
 		recv = 0;
 		if (late) {
-			usleep(300000);
+			CHECK(flag_wait(me->shared, i, NRANKS - 1, 20000));
 			CHECK_EQ(0, coll_submit_wait(me->comm, &op, -1, &request));
 		} else {
 			err = coll_submit_wait(me->comm, &op, timeouts[i], &request);
 			CHECK_EQ(-EINPROGRESS, err);
 			CHECK_EQ(true, !!request);
+			flag_add(me->shared, i);
 			CHECK_EQ(0, coll_wait(request));
 		}
 		CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
@@ -132,7 +133,7 @@ static int rank_interrupted(struct lib_rank *me)
 	int err;
 
 	if (me->rank) {
-		usleep(200000);
+		CHECK(flag_wait(me->shared, 0, 1, 20000));
 		CHECK_EQ(0, coll_submit(me->comm, &op));
 		return 0;
 	}
@@ -141,6 +142,7 @@ static int rank_interrupted(struct lib_rank *me)
 	err = coll_submit_wait(me->comm, &op, 10000, &request);
 	CHECK_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
 	CHECK_EQ(-EINPROGRESS, err);
+	flag_set(me->shared, 0, 1);
 	CHECK_EQ(0, coll_wait(request));
 	CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
 	return 0;
