@@ -24,11 +24,11 @@ command -v pgrep >/dev/null || { echo "1..0 # SKIP no pgrep"; exit 4; }
 
 timeout 20 collective-run -n 2 -t 1 -- sh -c "$program" 2>"$work/err"
 is "a time limit gives 124" 124 $?
-left_within 20 "a time limit ends what is behind a shell"
+left_in_time "a time limit ends what is behind a shell"
 
 timeout 20 collective-run -n 2 -- sh -c "[ \$RANK = 0 ] && sleep 0.5 && exit 3; $program" 2>"$work/err"
 is "a failed rank decides the status" 3 $?
-left_within 20 "a failed rank ends what is behind the others' shells"
+left_in_time "a failed rank ends what is behind the others' shells"
 
 for signal in TERM INT HUP KILL; do
 	collective-run -n 2 -- sh -c "$program" 2>"$work/err" &
@@ -39,8 +39,7 @@ for signal in TERM INT HUP KILL; do
 	status=$?
 	[[ $signal == KILL ]] || is "SIG$signal gives its status" $((128 + $(kill -l $signal))) $status
 	# The launcher's child is signalled when its parent dies, and ends the ranks in steps.
-	[[ $signal == KILL ]] && sleep 0.5
-	left_within 20 "SIG$signal leaves nothing"
+	left_in_time "SIG$signal leaves nothing"
 done
 
 collective-run -n 2 -- sh -c "$program" 2>"$work/err" &
@@ -49,7 +48,7 @@ started
 kill -KILL "$(pgrep -P $pid)"
 wait $pid
 is "the death of its child gives that status" 137 $?
-left_within 20 "the death of its child leaves nothing"
+left_in_time "the death of its child leaves nothing"
 
 # Ranks that ignore signals.
 for signal in INT TERM; do
@@ -63,7 +62,7 @@ for signal in INT TERM; do
 	is "SIG$signal to ranks that ignore it" $((128 + $(kill -l $signal))) $status
 	((SECONDS - start < 12))
 	result $? "is followed by SIGKILL"
-	left_within 20 "and leaves nothing"
+	left_in_time "and leaves nothing"
 done
 
 # A signal to the process group reaches the launcher's processes directly and through the launcher.
@@ -100,9 +99,9 @@ is "ranks that end with 0 on SIGINT" 0 $?
 start=$SECONDS
 out=$(timeout 20 collective-run -n 1 -l -- sh -c "setsid sleep $mark & echo hello" 2>&1)
 is "the last words of a rank that leaves a daemon" "[0] hello" "$out"
-((SECONDS - start < 5))
+((SECONDS - start < 15))
 result $? "the daemon is not waited for"
-left_within 20 "and is ended"
+left_in_time "and is ended"
 
 out=$(timeout 20 collective-run -n 1 -l -- printf 'a\0b\nc' | od -An -c | tr -s ' ')
 is "NUL bytes, and a line without an end" "$(printf '[0] a\0b\n[0] c\n' | od -An -c | tr -s ' ')" "$out"

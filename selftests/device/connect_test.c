@@ -108,7 +108,7 @@ TEST_F(two_ranks, connect_timeout)
 
 	EXPECT_EQ(-ETIMEDOUT, member_connect(self->fd[1], self->addr, 2, 200));
 	EXPECT_LE(190, now_ms() - begin);
-	EXPECT_GE(3000, now_ms() - begin);
+	EXPECT_GE(20000, now_ms() - begin);
 	ASSERT_EQ(0, member_status(self->fd[1], &status));
 	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
 	EXPECT_EQ(COLLECTIVE_REASON_DEADLINE, status.group.kind);

@@ -29,7 +29,7 @@ enum { FENCE_BEATS = 5, CLOSE_BEATS = 6 };
 /* More than a call takes that does not wait for the fence. */
 static unsigned int at_once_ms(void)
 {
-	return emulated() ? 2500 : 1000;
+	return emulated() ? 2500 : 2000;
 }
 
 /**
@@ -123,7 +123,7 @@ FIXTURE_SETUP(passed)
 {
 	int i;
 
-	self->heartbeat_ms = emulated() ? 1500 : 300;
+	self->heartbeat_ms = emulated() ? 1500 : 600;
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, self->pair));
 	for (i = 0; i < FILES; i++)
 		ASSERT_EQ(0, busy_begin(&self->busy[i], self->heartbeat_ms));

@@ -12,7 +12,7 @@
 #include "kselftest_harness.h"
 
 /* Survivors learn of a death at once; this is enough for slow machines. */
-#define TOLD_MS		2000
+#define TOLD_MS		4000
 
 enum { FLAG_BUSY, FLAG_DONE, FLAG_TIME = 8, FLAG_RANK = 32 };
 

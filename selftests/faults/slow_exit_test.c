@@ -19,7 +19,7 @@
 #include "kselftest_harness.h"
 
 /* Survivors learn of a death at once; this is enough for slow machines; ms. */
-#define TOLD_MS		2000
+#define TOLD_MS		3000
 /* The longest time that the exit takes; s. */
 #define DYING_S		6
 

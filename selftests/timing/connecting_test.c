@@ -142,7 +142,7 @@ TEST_F(connecting, until_its_deadline)
 	} while (status.state == COLLECTIVE_STATE_CONNECTING && now_ms() < begin + 10000);
 	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
 	EXPECT_LE(1000, now_ms() - begin);
-	EXPECT_GE(enough_ms(2500), now_ms() - begin);
+	EXPECT_GT(10000, now_ms() - begin);
 }
 
 TEST_F_TIMEOUT(connecting, in_vain, 60)
