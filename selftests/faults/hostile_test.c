@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "lib/any_transport.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "faults/hostile_rank.h"

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "lib/any_transport.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/machine.h"

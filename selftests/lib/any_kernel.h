@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * For a test of what is above the system calls, which is slow in an emulated machine and does the
- * same with every kernel: the suites in QEMU leave it out, and kselftest-tools runs it.  A script
- * has a comment instead.
+ * same with every kernel: the suites of QEMU and of the debug kernel leave it out, and
+ * kselftest-tools runs it.  A script has a comment instead.
  */
 #ifndef COLL_ANY_KERNEL_H
 #define COLL_ANY_KERNEL_H

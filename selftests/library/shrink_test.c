@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "kselftest_harness.h"
+#include "lib/any_kernel.h"
 #include "lib/any_transport.h"
 #include "lib/lib_group.h"
 #include "lib/machine.h"

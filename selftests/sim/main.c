@@ -18,8 +18,8 @@
 #include "../unit/tap.h"
 
 #define CHECK_RANKS	12	/* largest group of the sweeps of check() */
-#define CHECK_SEEDS	640	/* worlds without faults */
-#define CHECK_FAULTS	120	/* worlds with each kind of fault */
+#define CHECK_SEEDS	240	/* worlds without faults */
+#define CHECK_FAULTS	48	/* worlds with each kind of fault */
 #define CHECK_LARGE	8	/* worlds of each larger scale */
 #define MUTANT_SEEDS	4000	/* worlds that are tried with one mutation */
 

@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "lib/any_transport.h"
 #include "lib/group.h"
 #include "lib/idle_cost.h"
 #include "kselftest_harness.h"
