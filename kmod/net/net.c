@@ -70,33 +70,12 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id,
 		net->listeners[i].net = net;
 		net->listeners[i].ep.ops = &listener_ops;
 		net->listeners[i].ep.charges = charges;
+		net->listeners[i].ep.listens = true;
 	}
 	INIT_LIST_HEAD(&net->handshakes);
 	INIT_LIST_HEAD(&net->new_conns);
 	INIT_LIST_HEAD(&net->link_list);
 	coll_query_init(&net->query);
-}
-
-static struct coll_endpoint *net_listener(struct coll_net *net, enum coll_listener_kind kind)
-{
-	return &net->listeners[kind].ep;
-}
-
-static int listen_tcp(struct coll_net *net, struct sockaddr_storage *addr)
-{
-	struct coll_endpoint *ep = net_listener(net, COLL_LISTENER_TCP);
-
-	ep->ns = net->ns;
-	return coll_tcp.listen(ep, addr);
-}
-
-static int listen_local(struct coll_net *net, struct sockaddr_storage *addr)
-{
-	struct coll_endpoint *ep = net_listener(net, COLL_LISTENER_LOCAL);
-
-	ep->hub = net->hub;
-	ep->rank = net->id->rank;
-	return coll_local.listen(ep, addr);
 }
 
 /**
@@ -118,14 +97,22 @@ u32 coll_net_callers_max(const struct coll_net *net)
 	return clamp_t(u64, calls, COLL_CALLS_LEAST, COLL_CALLS_MOST);
 }
 
-static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
+static int listener_open(struct coll_net *net, enum coll_listener_kind kind,
+			 const struct coll_transport *transport, struct sockaddr_storage *addr)
 {
-	struct coll_endpoint *ep = net_listener(net, COLL_LISTENER_RDMA);
-	int err;
+	struct coll_endpoint *ep = &net->listeners[kind].ep;
 
 	ep->ns = net->ns;
+	ep->hub = net->hub;
+	ep->rank = net->id->rank;
 	ep->calls = coll_net_callers_max(net);
-	err = net->rdma->listen(ep, addr);
+	return transport->listen(ep, addr);
+}
+
+static int listen_rdma(struct coll_net *net, struct sockaddr_storage *addr)
+{
+	int err = listener_open(net, COLL_LISTENER_RDMA, net->rdma, addr);
+
 	if (!err)
 		coll_addr_offer_rdma(addr);
 	return err;
@@ -180,7 +167,7 @@ static int offer_rdma(struct coll_net *net, struct sockaddr_storage *addr, bool 
  */
 static int listen_as_wished(struct coll_net *net, struct sockaddr_storage *addr, bool last)
 {
-	int err = listen_tcp(net, addr);
+	int err = listener_open(net, COLL_LISTENER_TCP, &coll_tcp, addr);
 
 	if (err)
 		return err;
@@ -190,7 +177,7 @@ static int listen_as_wished(struct coll_net *net, struct sockaddr_storage *addr,
 		err = offer_rdma(net, addr, last);
 	/* The last one: coll_net_close_listener() does not close it. */
 	if (!err && coll_wishes_local(net->wish))
-		err = listen_local(net, addr);
+		err = listener_open(net, COLL_LISTENER_LOCAL, &coll_local, addr);
 	if (err)
 		coll_net_close_listener(net);
 	return err;
@@ -244,8 +231,10 @@ int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr)
 	return err;
 }
 
-static void close_listener(struct coll_endpoint *ep)
+static void listener_close(struct coll_net *net, enum coll_listener_kind kind)
 {
+	struct coll_endpoint *ep = &net->listeners[kind].ep;
+
 	if (ep->transport)
 		ep->transport->close(ep, false);
 }
@@ -258,8 +247,8 @@ static void close_listener(struct coll_endpoint *ep)
  */
 void coll_net_close_listener(struct coll_net *net)
 {
-	close_listener(net_listener(net, COLL_LISTENER_RDMA));
-	close_listener(net_listener(net, COLL_LISTENER_TCP));
+	listener_close(net, COLL_LISTENER_RDMA);
+	listener_close(net, COLL_LISTENER_TCP);
 }
 
 /**
@@ -605,7 +594,7 @@ void coll_net_close(struct coll_net *net)
 {
 	struct coll_conn *conn, *next;
 
-	close_listener(net_listener(net, COLL_LISTENER_LOCAL));
+	listener_close(net, COLL_LISTENER_LOCAL);
 	coll_net_close_listener(net);
 	list_splice_init(&net->new_conns, &net->handshakes);
 	list_for_each_entry_safe(conn, next, &net->handshakes, node) {

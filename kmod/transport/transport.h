@@ -20,14 +20,9 @@
 
 struct coll_charges;
 struct coll_endpoint;
-struct coll_local_conn;
 struct coll_local_hub;
-struct coll_local_listener;
-struct coll_tcp_linger;
 struct module;
 struct net;
-struct sock;
-struct socket;
 
 enum coll_event {
 	COLL_EVENT_READABLE,	/* receive() or accept() has something to do */
@@ -67,33 +62,20 @@ struct coll_endpoint_ops {
 };
 
 /**
- * struct coll_endpoint - one end of a connection
+ * struct coll_endpoint - one end of a connection, or a listener
  * @transport: its transport; NULL: closed
  * @ops: callbacks of the owner [a]
  * @charges: charges for its memory; set by the owner before it is opened
  * @charged: bytes charged; returned by close()
  * @error: negative errno of recv(), kept until the end of receive(); 0: none
- * @ns: network namespace of the member; set by the owner before listen() and connect()
- * @hub: local: where peers are found; set by the owner before it is opened
- * @calls: RDMA: calls that may wait in the queue of the listener; set by the owner before listen()
- * @outage_ms: RDMA: time for which the path may be down; set by the owner before it is opened
- * @rank: local: rank of the listener; set likewise
- * @crowded: local: true if the pipe had no space for the latest frame
- * @local: local: the connection
- * @side: local: index of this end in @local
- * @listener: local: the listener
- * @sk: TCP: the socket as info() sees it; NULL: it has ended; protected by the lock of tcp/info.c
- * @acked: TCP: see acknowledges(): sequence number up to which the peer had acknowledged; used by
- *	the control runner only
- * @heard: TCP: likewise: when the peer's latest acknowledgment had come, jiffies
- * @sock: TCP: the socket; the endpoint has the only reference to its file
- * @linger: TCP: what the socket needs after close()
- * @saved: TCP: the socket's own callbacks, restored by close()
- * @bvec: COLL_SEND_PIECES entries to describe a frame; NULL but of payload, after setup()
- * @headers: page fragment for copies of frame headers, likewise
- * @close_deadline: time at which the connection ends after shutdown() and close(), in jiffies
- * @bulk: true if it is going to carry payload; set by the owner before connect(), not by accept()
- * @private: of a transport that is a module of its own
+ * @end: what the transport keeps of it: its own struct, made when it is opened; NULL: closed
+ * @listens: true if it is a listener; set by the owner, as all that follow, before it is opened
+ * @ns: network namespace of the member; not for accept()
+ * @hub: local: where peers are found
+ * @rank: local: rank of the listener
+ * @calls: RDMA: calls that may wait in the queue of the listener
+ * @outage_ms: RDMA: time for which the path may be down
+ * @bulk: true if it is going to carry payload; not for accept()
  */
 struct coll_endpoint {
 	const struct coll_transport *transport;
@@ -101,33 +83,15 @@ struct coll_endpoint {
 	struct coll_charges *charges;
 	u32 charged;
 	int error;
-	struct net *ns;
-	u32 calls;
-	u32 outage_ms;
+	void *end;
 
+	bool listens;
+	struct net *ns;
 	struct coll_local_hub *hub;
 	u32 rank;
-	bool crowded;
-	u8 side;
-	struct coll_local_conn *local;
-	struct coll_local_listener *listener;
-
-	struct sock *sk;
-	u32 acked;
-	u32 heard;
-	struct socket *sock;
-	struct coll_tcp_linger *linger;
-	struct {
-		void (*data_ready)(struct sock *sk);
-		void (*write_space)(struct sock *sk);
-		void (*state_change)(struct sock *sk);
-		void (*error_report)(struct sock *sk);
-	} saved;
-	struct bio_vec *bvec;
-	struct page_frag headers;
-	unsigned long close_deadline;
+	u32 calls;
+	u32 outage_ms;
 	bool bulk;
-	void *private;
 };
 
 /* Is an address of IPv4 or IPv6 one of any port? */

@@ -361,7 +361,7 @@ static void end_new(struct end *end, struct end *peer)
 	end->id.qp = &end->qp;
 	end->ep.ops = &owner_ops;
 	end->ep.charges = &end->charges;
-	end->ep.private = conn;
+	end->ep.end = conn;
 	end->ep.transport = (void *)&owner_ops;
 	end->conn = conn;
 	conn->routed.done = true;

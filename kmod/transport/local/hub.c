@@ -196,7 +196,7 @@ int coll_local_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	listener->addr = *addr;
 	listener->ep = ep;
 	INIT_LIST_HEAD(&listener->calls);
-	ep->listener = listener;
+	ep->end = listener;
 	ep->transport = &coll_local;
 	spin_lock(&ep->hub->lock);
 	list_add_tail(&listener->node, &ep->hub->listeners);
@@ -204,13 +204,13 @@ int coll_local_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	return 0;
 }
 
-/* End the side of a connection that its peer will never take. */
+/* Close the end of a connection that its rank will never take. */
 static void call_refuse(struct coll_local_conn *conn)
 {
-	coll_pipe_end(&conn->pipe[1], -ECONNRESET);
-	coll_pipe_leave(&conn->pipe[0]);
-	coll_local_notify(conn, 0, COLL_EVENT_READABLE);
-	coll_local_notify(conn, 0, COLL_EVENT_WRITABLE);
+	coll_pipe_end(&conn->callee.pipe, -ECONNRESET);
+	coll_pipe_leave(&conn->caller.pipe);
+	coll_local_notify(&conn->caller, COLL_EVENT_READABLE);
+	coll_local_notify(&conn->caller, COLL_EVENT_WRITABLE);
 	coll_local_conn_put(conn);
 }
 
@@ -234,7 +234,7 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
 
 	if (!conn)
 		return -ENOMEM;
-	err = coll_local_attach(ep, conn, 0);
+	err = coll_local_attach(ep, &conn->caller);
 	if (err) {
 		coll_local_conn_put(conn);
 		return err;
@@ -255,7 +255,7 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
 
 /**
  * coll_local_withdraw_connect() - the caller of a connection closes its end
- * @ep: the caller's end; its pipe has ended
+ * @ep: the caller's endpoint; its pipe has ended
  *
  * A call that was not taken is dropped.  Otherwise a member that calls a busy one again and again
  * would leave a connection each time, charged to none of the two.
@@ -264,7 +264,7 @@ int coll_local_connect(struct coll_endpoint *ep, const struct sockaddr_storage *
  */
 void coll_local_withdraw_connect(struct coll_endpoint *ep)
 {
-	struct coll_local_conn *conn = ep->local;
+	struct coll_local_conn *conn = coll_local_end(ep)->conn;
 	bool waits;
 
 	/* What the peer has sent since is seen, too, so an open connection is taken. */
@@ -282,14 +282,15 @@ void coll_local_withdraw_connect(struct coll_endpoint *ep)
 /* Let a call wait again, unless its caller has closed its end meanwhile. */
 static void listener_return(struct coll_endpoint *ep, struct coll_local_conn *conn)
 {
+	struct coll_local_listener *listener = ep->end;
 	bool ended;
 	int error;
 
 	spin_lock(&ep->hub->lock);
 	/* Before the lock in coll_local_withdraw_connect(), or that finds the call in the queue. */
-	ended = coll_pipe_ended(&conn->pipe[0], &error);
+	ended = coll_pipe_ended(&conn->caller.pipe, &error);
 	if (!ended)
-		list_add(&conn->node, &ep->listener->calls);
+		list_add(&conn->node, &listener->calls);
 	spin_unlock(&ep->hub->lock);
 	if (ended)
 		coll_local_conn_put(conn);
@@ -297,10 +298,11 @@ static void listener_return(struct coll_endpoint *ep, struct coll_local_conn *co
 
 static struct coll_local_conn *listener_next(struct coll_endpoint *ep)
 {
+	struct coll_local_listener *listener = ep->end;
 	struct coll_local_conn *conn;
 
 	spin_lock(&ep->hub->lock);
-	conn = list_first_entry_or_null(&ep->listener->calls, struct coll_local_conn, node);
+	conn = list_first_entry_or_null(&listener->calls, struct coll_local_conn, node);
 	if (conn)
 		list_del_init(&conn->node);
 	spin_unlock(&ep->hub->lock);
@@ -321,7 +323,7 @@ int coll_local_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 
 	if (!conn)
 		return -EAGAIN;
-	err = coll_local_attach(ep, conn, 1);
+	err = coll_local_attach(ep, &conn->callee);
 	if (err)
 		listener_return(listener, conn);
 	else
@@ -337,7 +339,7 @@ int coll_local_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
  */
 void coll_local_listener_close(struct coll_endpoint *ep)
 {
-	struct coll_local_listener *listener = ep->listener;
+	struct coll_local_listener *listener = ep->end;
 	struct coll_local_conn *conn;
 
 	spin_lock(&ep->hub->lock);
@@ -348,7 +350,7 @@ void coll_local_listener_close(struct coll_endpoint *ep)
 		call_refuse(conn);
 	coll_uncharge(ep->charges, ep->charged);
 	ep->charged = 0;
-	ep->listener = NULL;
+	ep->end = NULL;
 	ep->transport = NULL;
 	kfree(listener);
 }

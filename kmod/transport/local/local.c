@@ -23,17 +23,17 @@
 
 static struct coll_pipe *pipe_out(const struct coll_endpoint *ep)
 {
-	return &ep->local->pipe[ep->side];
+	return &coll_local_end(ep)->pipe;
 }
 
 static struct coll_pipe *pipe_in(const struct coll_endpoint *ep)
 {
-	return &ep->local->pipe[!ep->side];
+	return &coll_local_other(coll_local_end(ep))->pipe;
 }
 
 static void notify_peer(struct coll_endpoint *ep, enum coll_event event)
 {
-	coll_local_notify(ep->local, !ep->side, event);
+	coll_local_notify(coll_local_other(coll_local_end(ep)), event);
 }
 
 /* A call can be written to at once: the peer may take it later. */
@@ -81,20 +81,21 @@ static int local_put(struct coll_endpoint *ep, const struct coll_out *out)
 
 static int local_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 {
+	struct coll_local_end *end = coll_local_end(ep);
 	int n;
 
-	if (ep->crowded && pipe_out(ep)->size < LOCAL_RING_FRAMES)
+	if (end->crowded && end->pipe.size < LOCAL_RING_FRAMES)
 		local_grow(ep, LOCAL_RING_FRAMES);
 	n = local_put(ep, &(struct coll_out){ .ptr = ptr, .len = len, .copy = true });
 	/* Space is short, but none is left now to say where the new ring is. */
-	ep->crowded = n == -EAGAIN;
+	end->crowded = n == -EAGAIN;
 	return n;
 }
 
 /* The size that the ring should have for a frame of data. */
-static u32 ring_wanted(const struct coll_endpoint *ep, const struct coll_out *out)
+static u32 ring_wanted(const struct coll_local_end *end, const struct coll_out *out)
 {
-	if (out->copy && (ep->crowded || out->len + out->more > LOCAL_RING_FRAMES / 4))
+	if (out->copy && (end->crowded || out->len + out->more > LOCAL_RING_FRAMES / 4))
 		return LOCAL_RING_BULK;
 	return LOCAL_RING_FRAMES;
 }
@@ -102,13 +103,14 @@ static u32 ring_wanted(const struct coll_endpoint *ep, const struct coll_out *ou
 static int local_send_frame(struct coll_endpoint *ep, const struct coll_out *out,
 			    u32 *zerocopy_bytes)
 {
-	u32 wanted = ring_wanted(ep, out);
+	struct coll_local_end *end = coll_local_end(ep);
+	u32 wanted = ring_wanted(end, out);
 	int n;
 
-	if (pipe_out(ep)->size < wanted)
+	if (end->pipe.size < wanted)
 		local_grow(ep, wanted);
 	n = local_put(ep, out);
-	ep->crowded = n == -EAGAIN;
+	end->crowded = n == -EAGAIN;
 	*zerocopy_bytes = n > 0 && !out->copy ? n - (out->ptr ? out->len : 0) : 0;
 	return n;
 }
@@ -179,7 +181,7 @@ static u32 receive_reference(struct coll_endpoint *ep, struct coll_reference *re
 		*tell |= coll_pipe_consume(pipe, n);
 	if (last) {
 		coll_endpoint_recv_idle(ep);
-		wake_up_all(&ep->local->reads);
+		wake_up_all(&coll_local_end(ep)->conn->reads);
 	}
 	return n;
 }
@@ -294,21 +296,21 @@ static void local_shutdown(struct coll_endpoint *ep, unsigned long until)
 /* No byte of this end's memory is read when this returns. */
 static void local_close(struct coll_endpoint *ep, bool reset)
 {
-	struct coll_local_conn *conn = ep->local;
-	u32 side = ep->side;
+	struct coll_local_end *end;
 
-	if (ep->listener) {
+	if (ep->listens) {
 		coll_local_listener_close(ep);
 		return;
 	}
+	end = coll_local_end(ep);
 	coll_pipe_end(pipe_out(ep), reset ? -ECONNRESET : 0);
 	coll_pipe_leave(pipe_in(ep));
-	if (!side)
+	if (end == &end->conn->caller)
 		coll_local_withdraw_connect(ep);
 	if (!coll_pipe_revoke(pipe_out(ep), NULL))
-		wait_event(conn->reads, !coll_pipe_is_read(pipe_out(ep)));
-	coll_local_notify(conn, !side, COLL_EVENT_READABLE);
-	coll_local_notify(conn, !side, COLL_EVENT_WRITABLE);
+		wait_event(end->conn->reads, !coll_pipe_is_read(pipe_out(ep)));
+	notify_peer(ep, COLL_EVENT_READABLE);
+	notify_peer(ep, COLL_EVENT_WRITABLE);
 	coll_local_detach(ep);
 }
 

@@ -293,7 +293,6 @@ int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 		err = -ENOMEM;
 		goto uncharge;
 	}
-	listener->listens = true;
 	mutex_init(&listener->mutex);
 	spin_lock_init(&listener->lock);
 	INIT_LIST_HEAD(&listener->calls);
@@ -306,7 +305,7 @@ int coll_rdma_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 		goto free;
 	}
 	listener->id = id;
-	ep->private = listener;
+	ep->end = listener;
 	ep->charged = sizeof(*listener);
 	ep->transport = &coll_rdma;
 	/*
@@ -335,19 +334,6 @@ uncharge:
 }
 
 /**
- * coll_rdma_listens() - is an endpoint a listener?
- * @ep: an endpoint that is not closed
- */
-bool coll_rdma_listens(const struct coll_endpoint *ep)
-{
-	/* Both structs begin with it. */
-	return *(const bool *)ep->private;
-}
-
-static_assert(!offsetof(struct coll_rdma_listener, listens));
-static_assert(!offsetof(struct coll_rdma_conn, listens));
-
-/**
  * coll_rdma_close_listener() - undo coll_rdma_listen(), and refuse the calls that wait
  * @ep: the listener
  *
@@ -355,7 +341,7 @@ static_assert(!offsetof(struct coll_rdma_conn, listens));
  */
 void coll_rdma_close_listener(struct coll_endpoint *ep)
 {
-	struct coll_rdma_listener *listener = ep->private;
+	struct coll_rdma_listener *listener = ep->end;
 	struct coll_rdma_conn *conn;
 
 	/* No call comes, and no work is queued, after this. */
@@ -366,7 +352,7 @@ void coll_rdma_close_listener(struct coll_endpoint *ep)
 	kfree(listener);
 	coll_uncharge(ep->charges, ep->charged);
 	ep->charged = 0;
-	ep->private = NULL;
+	ep->end = NULL;
 	ep->transport = NULL;
 }
 
@@ -379,7 +365,7 @@ static void endpoint_attach(struct coll_endpoint *ep, struct coll_rdma_conn *con
 {
 	ep->transport = &coll_rdma;
 	ep->error = 0;
-	ep->close_deadline = jiffies;
+	conn->deadline = jiffies;
 	coll_rdma_info_attach(ep, conn);
 	coll_rdma_conn_attach(conn, ep);
 }
@@ -542,7 +528,7 @@ static int endpoint_accept(struct coll_endpoint *ep, struct coll_rdma_conn *conn
  */
 int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 {
-	struct coll_rdma_conn *conn = listener_next(listener->private);
+	struct coll_rdma_conn *conn = listener_next(listener->end);
 	u32 bytes;
 	int err;
 
@@ -551,7 +537,7 @@ int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 	bytes = conn_charge(conn->bulk);
 	err = coll_charge(ep->charges, bytes);
 	if (err) {
-		listener_put_back(listener->private, conn);
+		listener_put_back(listener->end, conn);
 		return err;
 	}
 	ep->charged = bytes;
@@ -628,7 +614,7 @@ static int conn_advance(struct coll_rdma_conn *conn, const struct coll_charges *
  */
 int coll_rdma_status(struct coll_endpoint *ep)
 {
-	struct coll_rdma_conn *conn = ep->private;
+	struct coll_rdma_conn *conn = ep->end;
 	int err;
 
 	mutex_lock(&conn->mutex);

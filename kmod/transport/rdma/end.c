@@ -136,7 +136,7 @@ void coll_rdma_work(struct work_struct *work)
  */
 void coll_rdma_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at, u32 len)
 {
-	struct coll_rdma_conn *conn = ep->private;
+	struct coll_rdma_conn *conn = ep->end;
 
 	mutex_lock(&conn->mutex);
 	conn->rest = ring;
@@ -154,8 +154,12 @@ void coll_rdma_send_rest(struct coll_endpoint *ep, void *ring, u32 size, u32 at,
  */
 void coll_rdma_shutdown(struct coll_endpoint *ep, unsigned long until)
 {
+	struct coll_rdma_conn *conn = ep->end;
+
 	/* The end is sent when nothing can be sent before it: by the work, after close(). */
-	ep->close_deadline = until;
+	mutex_lock(&conn->mutex);
+	conn->deadline = until;
+	mutex_unlock(&conn->mutex);
 }
 
 /* Has the connection something to say, or to hear, before it ends? */
@@ -182,7 +186,8 @@ static bool conn_may_linger(struct coll_endpoint *ep, struct coll_rdma_conn *con
 		return false;
 	/* The member's reference to the module ends with its links. */
 	__module_get(THIS_MODULE);
-	conn->deadline = time_after(ep->close_deadline, least) ? ep->close_deadline : least;
+	if (time_before(conn->deadline, least))
+		conn->deadline = least;
 	conn->charged = ep->charged;
 	conn->account = coll_charge_detach(ep->charges, ep->charged);
 	ep->charged = 0;
@@ -210,12 +215,12 @@ static void conn_linger(struct coll_rdma_conn *conn)
  */
 void coll_rdma_close(struct coll_endpoint *ep, bool reset)
 {
-	struct coll_rdma_conn *conn = ep->private;
+	struct coll_rdma_conn *conn = ep->end;
 	bool lingers;
 
 	if (!ep->transport)
 		return;
-	if (coll_rdma_listens(ep)) {
+	if (ep->listens) {
 		coll_rdma_close_listener(ep);
 		return;
 	}

@@ -13,7 +13,7 @@
  */
 struct workqueue_struct *coll_rdma_wq;
 
-/* Protects coll_endpoint.private of all connections, and their addresses, for coll_rdma_info(). */
+/* Protects coll_endpoint.end of all connections, and their addresses, for coll_rdma_info(). */
 static DEFINE_SPINLOCK(info_lock);
 
 /**
@@ -26,7 +26,7 @@ static DEFINE_SPINLOCK(info_lock);
 void coll_rdma_info_attach(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 {
 	spin_lock(&info_lock);
-	ep->private = conn;
+	ep->end = conn;
 	spin_unlock(&info_lock);
 }
 
@@ -59,7 +59,7 @@ bool coll_rdma_info(struct coll_endpoint *ep, struct coll_endpoint_info *info)
 
 	memset(info, 0, sizeof(*info));
 	spin_lock(&info_lock);
-	conn = ep->private;
+	conn = ep->end;
 	if (conn) {
 		info->local = conn->local;
 		info->peer = conn->peer;
@@ -74,7 +74,7 @@ bool coll_rdma_info(struct coll_endpoint *ep, struct coll_endpoint_info *info)
  */
 static int rdma_setup(struct coll_endpoint *ep, bool bulk)
 {
-	const struct coll_rdma_conn *conn = ep->private;
+	const struct coll_rdma_conn *conn = ep->end;
 
 	return conn->bulk == bulk ? 0 : -EPROTO;
 }

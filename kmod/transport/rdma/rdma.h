@@ -266,7 +266,6 @@ struct coll_rdma_reading {
 
 /**
  * struct coll_rdma_conn - a connection
- * @listens: false, unlike that of a listener
  * @incoming: true if the peer has made it [c]
  * @mutex: protects all members without another mark
  * @lock: protects @ep, @state, @hello and @lingers, taken with interrupts disabled
@@ -303,7 +302,7 @@ struct coll_rdma_reading {
  * @tx_ended: true if the end was sent
  * @work: releases the device, or ends a connection without endpoint
  * @lingers: true if the connection belongs to @work, and nothing else uses it
- * @deadline: time at which it ends anyway, in jiffies
+ * @deadline: time at which it ends anyway after shutdown() and close(), in jiffies
  * @account: of a lingering connection: account that is charged for it
  * @charged: bytes charged to @account
  * @rest: bytes to be sent after close(): a ring of @rest_size bytes, with @rest_len bytes from
@@ -313,7 +312,6 @@ struct coll_rdma_reading {
  * @peer: of the other one; written before the endpoint shows them to others
  */
 struct coll_rdma_conn {
-	bool listens;
 	bool incoming;
 	struct mutex mutex;
 	spinlock_t lock;
@@ -378,7 +376,6 @@ struct coll_rdma_conn {
 
 /**
  * struct coll_rdma_listener - a listener
- * @listens: true, unlike that of a connection
  * @mutex: protects @id
  * @id: the connection manager's identifier; NULL: its device is gone
  * @ep: the endpoint [c]
@@ -388,7 +385,6 @@ struct coll_rdma_conn {
  * @work: gives the device back
  */
 struct coll_rdma_listener {
-	bool listens;
 	struct mutex mutex;
 	struct rdma_cm_id *id;
 	struct coll_endpoint *ep;
@@ -407,7 +403,6 @@ int coll_rdma_connect(struct coll_endpoint *ep, const struct sockaddr_storage *a
 		      const struct sockaddr_storage *local);
 int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
 int coll_rdma_status(struct coll_endpoint *ep);
-bool coll_rdma_listens(const struct coll_endpoint *ep);
 void coll_rdma_close_listener(struct coll_endpoint *ep);
 
 /* conn.c */

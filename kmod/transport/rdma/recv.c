@@ -141,7 +141,7 @@ static u32 receive_or_wait(struct coll_endpoint *ep, struct coll_rdma_conn *conn
  */
 int coll_rdma_receive(struct coll_endpoint *ep, u32 budget)
 {
-	struct coll_rdma_conn *conn = ep->private;
+	struct coll_rdma_conn *conn = ep->end;
 	bool left = false;
 	int n, err;
 

@@ -298,7 +298,7 @@ void coll_rdma_tell_consumed(struct coll_endpoint *ep, struct coll_rdma_conn *co
  */
 u64 coll_rdma_consumed(struct coll_endpoint *ep)
 {
-	struct coll_rdma_conn *conn = ep->private;
+	struct coll_rdma_conn *conn = ep->end;
 	u64 position;
 
 	mutex_lock(&conn->mutex);
@@ -320,7 +320,7 @@ u64 coll_rdma_consumed(struct coll_endpoint *ep)
  */
 bool coll_rdma_revoke(struct coll_endpoint *ep, const void *owner)
 {
-	struct coll_rdma_conn *conn = ep->private;
+	struct coll_rdma_conn *conn = ep->end;
 	struct coll_rdma_refs *refs = conn->refs;
 	bool unread;
 	u32 i;

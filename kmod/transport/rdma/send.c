@@ -110,7 +110,7 @@ static bool conn_has_received(const struct coll_rdma_conn *conn)
 
 static int conn_send(struct coll_endpoint *ep, const struct coll_out *out, u32 *referred)
 {
-	struct coll_rdma_conn *conn = ep->private;
+	struct coll_rdma_conn *conn = ep->end;
 	int n = -ECONNRESET;
 
 	mutex_lock(&conn->mutex);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an administrator may read of a TCP endpoint, from any thread, while its owner uses and ends
- * it.  One lock protects coll_endpoint.sk of all endpoints; the end of a socket takes it once.
+ * What others than the owner of a TCP endpoint read of it, from any thread, while the owner uses
+ * and ends it.  One lock protects coll_endpoint.end of all endpoints; the end of a socket takes it
+ * once.
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -17,16 +18,16 @@
 static DEFINE_SPINLOCK(info_lock);
 
 /**
- * coll_tcp_info_attach() - let coll_tcp_info() read a socket, or no socket any more
+ * coll_tcp_info_attach() - let others read an end, or none any more
  * @ep: the endpoint
- * @sk: its socket; NULL: it ends
+ * @end: its end of the connection; NULL: it closes
  *
  * Context: process or work item.
  */
-void coll_tcp_info_attach(struct coll_endpoint *ep, struct sock *sk)
+void coll_tcp_info_attach(struct coll_endpoint *ep, struct coll_tcp_end *end)
 {
 	spin_lock(&info_lock);
-	ep->sk = sk;
+	ep->end = end;
 	spin_unlock(&info_lock);
 }
 
@@ -39,12 +40,13 @@ void coll_tcp_info_attach(struct coll_endpoint *ep, struct sock *sk)
  */
 struct sock *coll_tcp_info_hold(struct coll_endpoint *ep)
 {
-	struct sock *sk;
+	struct sock *sk = NULL;
 
 	spin_lock(&info_lock);
-	sk = ep->sk;
-	if (sk)
+	if (ep->end) {
+		sk = coll_tcp_socket(ep)->sk;
 		sock_hold(sk);
+	}
 	spin_unlock(&info_lock);
 	return sk;
 }
@@ -97,6 +99,18 @@ static u32 info_lost(const struct tcp_sock *tp)
 	return retransmits - min(retransmits, READ_ONCE(tp->dsack_dups));
 }
 
+static void info_read(const struct sock *sk, struct coll_endpoint_info *info)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	info_addresses(sk, info);
+	info->rtt_us = READ_ONCE(tp->srtt_us) >> 3;
+	info->retransmits = READ_ONCE(tp->total_retrans);
+	info->unanswered = info_unanswered(sk);
+	info->unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
+	info->lost = info_lost(tp);
+}
+
 /**
  * coll_tcp_info() - see struct coll_transport
  * @ep: the endpoint, which its owner may end meanwhile
@@ -106,19 +120,44 @@ static u32 info_lost(const struct tcp_sock *tp)
  */
 bool coll_tcp_info(struct coll_endpoint *ep, struct coll_endpoint_info *info)
 {
-	const struct tcp_sock *tp;
-
 	memset(info, 0, sizeof(*info));
 	spin_lock(&info_lock);
-	if (ep->sk) {
-		tp = tcp_sk(ep->sk);
-		info_addresses(ep->sk, info);
-		info->rtt_us = READ_ONCE(tp->srtt_us) >> 3;
-		info->retransmits = READ_ONCE(tp->total_retrans);
-		info->unanswered = info_unanswered(ep->sk);
-		info->unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
-		info->lost = info_lost(tp);
-	}
+	if (ep->end)
+		info_read(coll_tcp_socket(ep)->sk, info);
 	spin_unlock(&info_lock);
 	return info->local.ss_family;
+}
+
+/* Has the peer acknowledged something since the last call, or has it nothing to? */
+static bool end_acknowledges(struct coll_tcp_end *end)
+{
+	const struct tcp_sock *tp = tcp_sk(end->sock->sk);
+	u32 acked = READ_ONCE(tp->snd_una);
+	u32 heard = READ_ONCE(tp->rcv_tstamp);
+	bool answers = acked == READ_ONCE(tp->write_seq) || acked != end->acked;
+
+	if (!READ_ONCE(tp->packets_out) || !READ_ONCE(tp->snd_wnd))
+		answers |= heard != end->heard;
+	end->acked = acked;
+	end->heard = heard;
+	return answers;
+}
+
+/**
+ * coll_tcp_acknowledges() - see struct coll_transport
+ * @ep: the endpoint, which its owner may use and end meanwhile
+ *
+ * A peer that lets nothing in acknowledges the probes of its window.
+ *
+ * Context: control runner.
+ * Return: true if the peer has acknowledged something since the last call, or has nothing to.
+ */
+bool coll_tcp_acknowledges(struct coll_endpoint *ep)
+{
+	bool answers;
+
+	spin_lock(&info_lock);
+	answers = !ep->end || end_acknowledges(coll_tcp_end(ep));
+	spin_unlock(&info_lock);
+	return answers;
 }

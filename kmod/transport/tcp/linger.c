@@ -7,7 +7,7 @@
  * its FIN is acknowledged, or at the deadline of shutdown().
  *
  * The member, its listener and its memory do not wait for that.  The socket, its file and their
- * charge belong to a struct coll_tcp_linger, which its work item frees.  TCP calls sk_state_change
+ * charge stay with their struct coll_tcp_end, which its work item frees.  TCP calls sk_state_change
  * at each transition that can end the waiting.
  */
 #include <linux/jiffies.h>
@@ -18,22 +18,6 @@
 #include "exec/closing.h"
 #include "transport/tcp/tcp.h"
 
-/**
- * struct coll_tcp_linger - a lingering socket
- * @work: releases the socket; queued for the deadline, and earlier by a state change
- * @sock: the socket
- * @state_change: the socket's own callback
- * @account: account that is charged for the socket
- * @charged: bytes charged to @account
- */
-struct coll_tcp_linger {
-	struct delayed_work work;
-	struct socket *sock;
-	void (*state_change)(struct sock *sk);
-	struct coll_account *account;
-	u32 charged;
-};
-
 static bool linger_pending(const struct sock *sk)
 {
 	return BIT(READ_ONCE(sk->sk_state)) &
@@ -43,89 +27,76 @@ static bool linger_pending(const struct sock *sk)
 /* Context: softirq, or process under the socket lock. */
 static void linger_state_change(struct sock *sk)
 {
-	struct coll_tcp_linger *linger;
+	struct coll_tcp_end *end;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	linger = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
-	if (linger && !linger_pending(sk))
-		mod_delayed_work(coll_closing_wq, &linger->work, 0);
+	end = __locked_read_sk_user_data_with_flags(sk, SK_USER_DATA_NOCOPY);
+	if (end && !linger_pending(sk))
+		mod_delayed_work(coll_closing_wq, &end->work, 0);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 static void linger_work(struct work_struct *work)
 {
-	struct coll_tcp_linger *linger = container_of(to_delayed_work(work),
-						      struct coll_tcp_linger, work);
-	struct sock *sk = linger->sock->sk;
+	struct coll_tcp_end *end = container_of(to_delayed_work(work), struct coll_tcp_end, work);
+	struct sock *sk = end->sock->sk;
 
 	write_lock_bh(&sk->sk_callback_lock);
 	rcu_assign_sk_user_data(sk, NULL);
-	sk->sk_state_change = linger->state_change;
+	sk->sk_state_change = end->saved.state_change;
 	write_unlock_bh(&sk->sk_callback_lock);
 	/* A state change may have queued the work again.  The callback is gone: none does later. */
-	cancel_delayed_work(&linger->work);
+	cancel_delayed_work(&end->work);
 
-	coll_tcp_release(linger->sock, false);
-	coll_account_return(linger->account, linger->charged);
-	kfree(linger);
+	coll_tcp_release(end->sock, false);
+	coll_account_return(end->account, end->charged);
+	kfree(end);
 	coll_closing_end();
 }
 
 /**
- * coll_tcp_linger_new() - allocate what a socket needs to linger
- *
- * Called when an endpoint is opened, so that close() cannot fail.
- *
- * Context: may sleep.
- * Return: object for coll_tcp_linger() or kfree(), or NULL.
+ * coll_tcp_linger_init() - prepare what a socket needs to linger
+ * @end: zeroed
  */
-struct coll_tcp_linger *coll_tcp_linger_new(void)
+void coll_tcp_linger_init(struct coll_tcp_end *end)
 {
-	struct coll_tcp_linger *linger = kzalloc(sizeof(*linger), GFP_KERNEL_ACCOUNT);
-
-	if (linger)
-		INIT_DELAYED_WORK(&linger->work, linger_work);
-	return linger;
+	INIT_DELAYED_WORK(&end->work, linger_work);
 }
 
 /**
  * coll_tcp_lingers() - must a socket outlive its endpoint?
- * @ep: the endpoint, its callbacks detached from the socket
+ * @end: its callbacks are detached from the socket
  *
  * Return: true if shutdown() was called, its FIN is not acknowledged, and its deadline is not over.
  */
-bool coll_tcp_lingers(const struct coll_endpoint *ep)
+bool coll_tcp_lingers(const struct coll_tcp_end *end)
 {
-	return linger_pending(ep->sock->sk) && time_before(jiffies, ep->close_deadline);
+	return linger_pending(end->sock->sk) && time_before(jiffies, end->deadline);
 }
 
 /**
  * coll_tcp_linger() - release a socket later
- * @ep: the endpoint, its callbacks detached from the socket; loses the socket and its charge
+ * @end: its callbacks are detached from the socket; belongs to its work item then
+ * @charges: charges of its endpoint; that of the socket is detached from them
  *
  * Context: may sleep.
  */
-void coll_tcp_linger(struct coll_endpoint *ep)
+void coll_tcp_linger(struct coll_tcp_end *end, struct coll_charges *charges)
 {
-	struct coll_tcp_linger *linger = ep->linger;
-	struct sock *sk = ep->sock->sk;
-	long left = ep->close_deadline - jiffies;
+	struct sock *sk = end->sock->sk;
+	long left = end->deadline - jiffies;
 
-	linger->sock = ep->sock;
-	linger->account = coll_charge_detach(ep->charges, COLL_CHARGE_SOCKET);
-	linger->charged = COLL_CHARGE_SOCKET;
-	ep->linger = NULL;
-	ep->charged -= COLL_CHARGE_SOCKET;
+	end->account = coll_charge_detach(charges, COLL_CHARGE_SOCKET);
+	end->charged = COLL_CHARGE_SOCKET;
 	coll_closing_begin();
 
-	/* The work item takes this lock before it frees @linger. */
+	/* The work item takes this lock before it frees @end. */
 	write_lock_bh(&sk->sk_callback_lock);
-	linger->state_change = sk->sk_state_change;
-	__rcu_assign_sk_user_data_with_flags(sk, linger, SK_USER_DATA_NOCOPY);
+	__rcu_assign_sk_user_data_with_flags(sk, end, SK_USER_DATA_NOCOPY);
 	sk->sk_state_change = linger_state_change;
-	queue_delayed_work(coll_closing_wq, &linger->work, max(left, 0L));
+	queue_delayed_work(coll_closing_wq, &end->work, max(left, 0L));
 	/* The state may have changed before the callback was set. */
 	if (!linger_pending(sk))
-		mod_delayed_work(coll_closing_wq, &linger->work, 0);
+		mod_delayed_work(coll_closing_wq, &end->work, 0);
 	write_unlock_bh(&sk->sk_callback_lock);
 }

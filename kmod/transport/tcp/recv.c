@@ -123,7 +123,7 @@ static int receive_actor(read_descriptor_t *desc, struct sk_buff *skb, unsigned 
 int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
 {
 	read_descriptor_t desc = { .arg.data = ep, .count = ep->error ? 0 : budget };
-	struct sock *sk = ep->sock->sk;
+	struct sock *sk = coll_tcp_socket(ep)->sk;
 	bool end, fin;
 	int n, err;
 
@@ -170,7 +170,7 @@ int coll_tcp_receive(struct coll_endpoint *ep, u32 budget)
  */
 bool coll_tcp_can_defer_rx(const struct coll_endpoint *ep, u32 bytes)
 {
-	const struct sock *sk = ep->sock->sk;
+	const struct sock *sk = coll_tcp_socket(ep)->sk;
 	const struct tcp_sock *tcp = tcp_sk(sk);
 
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN || READ_ONCE(sk->sk_err) ||

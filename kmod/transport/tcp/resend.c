@@ -75,33 +75,3 @@ void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost)
 	}
 	sock_put(sk);
 }
-
-/**
- * coll_tcp_acknowledges() - see struct coll_transport
- * @ep: likewise
- *
- * A peer that lets nothing in acknowledges the probes of its window.
- *
- * Context: control runner.
- * Return: true if the peer has acknowledged something since the last call, or has nothing to.
- */
-bool coll_tcp_acknowledges(struct coll_endpoint *ep)
-{
-	struct sock *sk = coll_tcp_info_hold(ep);
-	const struct tcp_sock *tp;
-	u32 acked, heard;
-	bool answers;
-
-	if (!sk)
-		return true;
-	tp = tcp_sk(sk);
-	acked = READ_ONCE(tp->snd_una);
-	heard = READ_ONCE(tp->rcv_tstamp);
-	answers = acked == READ_ONCE(tp->write_seq) || acked != ep->acked;
-	if (!READ_ONCE(tp->packets_out) || !READ_ONCE(tp->snd_wnd))
-		answers |= heard != ep->heard;
-	ep->acked = acked;
-	ep->heard = heard;
-	sock_put(sk);
-	return answers;
-}

@@ -23,7 +23,7 @@ int coll_tcp_send(struct coll_endpoint *ep, const void *ptr, u32 len)
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
-	return sock_sendmsg(ep->sock, &msg);
+	return sock_sendmsg(coll_tcp_socket(ep), &msg);
 }
 
 /*
@@ -67,8 +67,8 @@ static int send_pieces(struct coll_endpoint *ep, unsigned int count, u32 len, bo
 
 	if (zerocopy)
 		coll_tcp_zerocopy_message(&msg, &ubuf);
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, ep->bvec, count, len);
-	return sock_sendmsg(ep->sock, &msg);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, coll_tcp_end(ep)->bvec, count, len);
+	return sock_sendmsg(coll_tcp_socket(ep), &msg);
 }
 
 /**
@@ -83,6 +83,7 @@ static int send_pieces(struct coll_endpoint *ep, unsigned int count, u32 len, bo
 int coll_tcp_send_frame(struct coll_endpoint *ep, const struct coll_out *out,
 			u32 *zerocopy_bytes)
 {
+	struct coll_tcp_end *end = coll_tcp_end(ep);
 	u32 head = out->ptr ? out->len : 0;
 	u32 payload = out->ptr ? out->more : out->len;
 	unsigned int count = !!head;
@@ -90,19 +91,19 @@ int coll_tcp_send_frame(struct coll_endpoint *ep, const struct coll_out *out,
 	u32 len;
 	int n;
 
-	len = span_pieces(ep->bvec, &count, out->mem, out->off, payload);
+	len = span_pieces(end->bvec, &count, out->mem, out->off, payload);
 	zerocopy = coll_tcp_may_zerocopy(ep, out, count - !!head, len);
 	if (head) {
 		zerocopy = zerocopy && coll_tcp_zerocopy_header(ep, out);
 		if (!zerocopy)
-			bvec_set_virt(&ep->bvec[0], (void *)out->ptr, head);
+			bvec_set_virt(&end->bvec[0], (void *)out->ptr, head);
 	}
 
 	n = send_pieces(ep, count, head + len, zerocopy, len < payload);
 	*zerocopy_bytes = 0;
 	if (zerocopy && n > 0) {
 		head = min_t(u32, head, n);
-		ep->headers.offset += head;
+		end->headers.offset += head;
 		*zerocopy_bytes = n - head;
 	}
 	return n;

@@ -42,7 +42,7 @@
 
 #define COLL_TCP_BACKLOG	64
 
-/* Bytes charged for an endpoint that sends payload: @bvec, and page fragments of @headers. */
+/* Bytes charged for an end that sends payload: @bvec, and page fragments of @headers. */
 #define COLL_TCP_BULK	(COLL_SEND_PIECES * (u32)sizeof(struct bio_vec) + 32 * 1024)
 
 static void endpoint_event(struct sock *sk, enum coll_event event)
@@ -82,23 +82,24 @@ static void endpoint_state_change(struct sock *sk)
 	endpoint_event(sk, COLL_EVENT_READABLE);
 }
 
-static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
+static void endpoint_attach(struct coll_endpoint *ep, struct coll_tcp_end *end,
+			    struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
+	end->sock = sock;
+	end->deadline = jiffies;
 	ep->transport = &coll_tcp;
-	ep->sock = sock;
 	ep->error = 0;
-	ep->close_deadline = jiffies;
-	coll_tcp_info_attach(ep, sk);
+	coll_tcp_info_attach(ep, end);
 
 	lock_sock(sk);
 	sk->sk_use_task_frag = false;
 	write_lock_bh(&sk->sk_callback_lock);
-	ep->saved.data_ready = sk->sk_data_ready;
-	ep->saved.write_space = sk->sk_write_space;
-	ep->saved.state_change = sk->sk_state_change;
-	ep->saved.error_report = sk->sk_error_report;
+	end->saved.data_ready = sk->sk_data_ready;
+	end->saved.write_space = sk->sk_write_space;
+	end->saved.state_change = sk->sk_state_change;
+	end->saved.error_report = sk->sk_error_report;
 	/* NOCOPY: not for the children of a listener, which may outlive it by a moment. */
 	__rcu_assign_sk_user_data_with_flags(sk, ep, SK_USER_DATA_NOCOPY);
 	sk->sk_data_ready = endpoint_data_ready;
@@ -111,18 +112,28 @@ static void endpoint_attach(struct coll_endpoint *ep, struct socket *sock)
 	tcp_sock_set_nodelay(sk);
 }
 
-static void endpoint_detach(struct coll_endpoint *ep)
+/* Give a socket its own callbacks back. */
+static void socket_restore(const struct coll_tcp_end *end, struct sock *sk)
 {
-	struct sock *sk = ep->sock->sk;
+	sk->sk_data_ready = end->saved.data_ready;
+	sk->sk_write_space = end->saved.write_space;
+	sk->sk_state_change = end->saved.state_change;
+	sk->sk_error_report = end->saved.error_report;
+}
+
+/* Close an endpoint for its owner and for others.  Return: what was its end of the connection. */
+static struct coll_tcp_end *endpoint_detach(struct coll_endpoint *ep)
+{
+	struct coll_tcp_end *end = coll_tcp_end(ep);
+	struct sock *sk = end->sock->sk;
 
 	coll_tcp_info_attach(ep, NULL);
 	write_lock_bh(&sk->sk_callback_lock);
 	rcu_assign_sk_user_data(sk, NULL);
-	sk->sk_data_ready = ep->saved.data_ready;
-	sk->sk_write_space = ep->saved.write_space;
-	sk->sk_state_change = ep->saved.state_change;
-	sk->sk_error_report = ep->saved.error_report;
+	socket_restore(end, sk);
 	write_unlock_bh(&sk->sk_callback_lock);
+	ep->transport = NULL;
+	return end;
 }
 
 /*
@@ -149,28 +160,39 @@ static int tcp_addr_len(const struct sockaddr_storage *addr)
 	return -EAFNOSUPPORT;
 }
 
-/* Take the charge that close() returns, or leaves to a lingering socket. */
-static int endpoint_charge(struct coll_endpoint *ep)
+/*
+ * Make an end without a socket, and take the charge that close() returns, or leaves to a socket
+ * that lingers.  What it needs to linger is part of it, so close() cannot fail.
+ */
+static struct coll_tcp_end *end_new(struct coll_endpoint *ep)
 {
+	struct coll_tcp_end *end;
 	int err = coll_charge(ep->charges, COLL_CHARGE_SOCKET);
 
 	if (err)
-		return err;
-	ep->linger = coll_tcp_linger_new();
-	if (!ep->linger) {
+		return ERR_PTR(err);
+	end = kzalloc(sizeof(*end), GFP_KERNEL_ACCOUNT);
+	if (!end) {
 		coll_uncharge(ep->charges, COLL_CHARGE_SOCKET);
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	}
+	coll_tcp_linger_init(end);
 	ep->charged = COLL_CHARGE_SOCKET;
-	return 0;
+	return end;
 }
 
+/* Return all charges of an endpoint that its socket does not take along. */
 static void endpoint_uncharge(struct coll_endpoint *ep)
 {
-	kfree(ep->linger);
-	ep->linger = NULL;
 	coll_uncharge(ep->charges, ep->charged);
 	ep->charged = 0;
+}
+
+/* Free an end without a socket. */
+static void end_free(struct coll_endpoint *ep, struct coll_tcp_end *end)
+{
+	kfree(end);
+	endpoint_uncharge(ep);
 }
 
 /* Give a socket a file with the current credentials.  On failure the socket is released. */
@@ -222,18 +244,18 @@ void coll_tcp_release(struct socket *sock, bool reset)
 static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_storage *local,
 			 bool connects)
 {
+	struct coll_tcp_end *end = end_new(ep);
 	struct socket *sock;
 	int err;
 
-	err = endpoint_charge(ep);
-	if (err)
-		return err;
+	if (IS_ERR(end))
+		return PTR_ERR(end);
 	err = __sock_create(ep->ns, family, SOCK_STREAM, IPPROTO_TCP, &sock, 0);
 	if (err)
-		goto uncharge;
+		goto free;
 	err = socket_file(sock);
 	if (err)
-		goto uncharge;
+		goto free;
 	if (connects)
 		inet_set_bit(BIND_ADDRESS_NO_PORT, sock->sk);
 	else if (!coll_port_is_any(local))
@@ -243,13 +265,13 @@ static int endpoint_open(struct coll_endpoint *ep, int family, struct sockaddr_s
 		err = kernel_bind(sock, coll_sockaddr(local), tcp_addr_len(local));
 	if (err)
 		goto release;
-	endpoint_attach(ep, sock);
+	endpoint_attach(ep, end, sock);
 	return 0;
 
 release:
 	coll_tcp_release(sock, true);
-uncharge:
-	endpoint_uncharge(ep);
+free:
+	end_free(ep, end);
 	return err;
 }
 
@@ -269,9 +291,9 @@ int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr)
 	err = endpoint_open(ep, addr->ss_family, addr, false);
 	if (err)
 		return err;
-	err = kernel_getsockname(ep->sock, (struct sockaddr *)addr);
+	err = kernel_getsockname(coll_tcp_socket(ep), (struct sockaddr *)addr);
 	if (err >= 0)
-		err = kernel_listen(ep->sock, COLL_TCP_BACKLOG);
+		err = kernel_listen(coll_tcp_socket(ep), COLL_TCP_BACKLOG);
 	if (err)
 		coll_tcp_close(ep, true);
 	return err;
@@ -303,8 +325,8 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
 	err = endpoint_open(ep, addr->ss_family, bound ? &from : NULL, true);
 	if (err)
 		return err;
-	socket_keep_alive(ep->sock->sk);
-	err = kernel_connect(ep->sock, coll_sockaddr(&to), len, O_NONBLOCK);
+	socket_keep_alive(coll_tcp_socket(ep)->sk);
+	err = kernel_connect(coll_tcp_socket(ep), coll_sockaddr(&to), len, O_NONBLOCK);
 	if (!err || err == -EINPROGRESS)
 		return 0;
 	coll_tcp_close(ep, true);
@@ -321,31 +343,29 @@ int coll_tcp_connect(struct coll_endpoint *ep, const struct sockaddr_storage *ad
  */
 int coll_tcp_accept(struct coll_endpoint *listener, struct coll_endpoint *ep)
 {
+	struct coll_tcp_end *end = end_new(ep);
 	struct socket *sock;
-	int err = endpoint_charge(ep);
+	int err;
 
-	if (err)
-		return err;
-	err = kernel_accept(listener->sock, &sock, O_NONBLOCK);
+	if (IS_ERR(end))
+		return PTR_ERR(end);
+	err = kernel_accept(coll_tcp_socket(listener), &sock, O_NONBLOCK);
 	if (err == -EINVAL)
 		err = -EAGAIN;
 	if (err)
-		goto uncharge;
+		goto free;
 	/* The socket has inherited the listener's callbacks. */
 	write_lock_bh(&sock->sk->sk_callback_lock);
-	sock->sk->sk_data_ready = listener->saved.data_ready;
-	sock->sk->sk_write_space = listener->saved.write_space;
-	sock->sk->sk_state_change = listener->saved.state_change;
-	sock->sk->sk_error_report = listener->saved.error_report;
+	socket_restore(coll_tcp_end(listener), sock->sk);
 	write_unlock_bh(&sock->sk->sk_callback_lock);
 	err = socket_file(sock);
 	if (err)
-		goto uncharge;
-	endpoint_attach(ep, sock);
+		goto free;
+	endpoint_attach(ep, end, sock);
 	return 0;
 
-uncharge:
-	endpoint_uncharge(ep);
+free:
+	end_free(ep, end);
 	return err;
 }
 
@@ -357,7 +377,7 @@ uncharge:
  */
 int coll_tcp_status(struct coll_endpoint *ep)
 {
-	struct sock *sk = ep->sock->sk;
+	struct sock *sk = coll_tcp_socket(ep)->sk;
 	int err = READ_ONCE(sk->sk_err);
 
 	if (err)
@@ -382,7 +402,8 @@ int coll_tcp_status(struct coll_endpoint *ep)
  */
 int coll_tcp_setup(struct coll_endpoint *ep, bool bulk)
 {
-	struct sock *sk = ep->sock->sk;
+	struct coll_tcp_end *end = coll_tcp_end(ep);
+	struct sock *sk = end->sock->sk;
 	int err;
 
 	if (!bulk)
@@ -391,8 +412,8 @@ int coll_tcp_setup(struct coll_endpoint *ep, bool bulk)
 	if (err)
 		return err;
 	ep->charged += COLL_TCP_BULK;
-	ep->bvec = kvmalloc_array(COLL_SEND_PIECES, sizeof(*ep->bvec), GFP_KERNEL_ACCOUNT);
-	if (!ep->bvec)
+	end->bvec = kvmalloc_array(COLL_SEND_PIECES, sizeof(*end->bvec), GFP_KERNEL_ACCOUNT);
+	if (!end->bvec)
 		return -ENOMEM;
 	WRITE_ONCE(tcp_sk(sk)->notsent_lowat, COLL_TCP_LOWAT);
 	/*
@@ -400,8 +421,8 @@ int coll_tcp_setup(struct coll_endpoint *ep, bool bulk)
 	 * one restores an event for each byte.
 	 */
 	lock_sock(sk);
-	ep->sock->ops->set_rcvlowat(sk, COLL_TCP_WINDOW);
-	ep->sock->ops->set_rcvlowat(sk, 1);
+	end->sock->ops->set_rcvlowat(sk, COLL_TCP_WINDOW);
+	end->sock->ops->set_rcvlowat(sk, 1);
 	release_sock(sk);
 	return 0;
 }
@@ -414,8 +435,8 @@ int coll_tcp_setup(struct coll_endpoint *ep, bool bulk)
 void coll_tcp_shutdown(struct coll_endpoint *ep, unsigned long until)
 {
 	/* Fails only if the connection has ended, and there is nothing to wait for. */
-	kernel_sock_shutdown(ep->sock, SHUT_WR);
-	ep->close_deadline = until;
+	kernel_sock_shutdown(coll_tcp_socket(ep), SHUT_WR);
+	coll_tcp_end(ep)->deadline = until;
 }
 
 /**
@@ -425,19 +446,20 @@ void coll_tcp_shutdown(struct coll_endpoint *ep, unsigned long until)
  */
 void coll_tcp_close(struct coll_endpoint *ep, bool reset)
 {
+	struct coll_tcp_end *end;
+
 	if (!ep->transport)
 		return;
-	endpoint_detach(ep);
-	if (!reset && coll_tcp_lingers(ep))
-		coll_tcp_linger(ep);
-	else
-		coll_tcp_release(ep->sock, reset);
+	end = endpoint_detach(ep);
+	kvfree(end->bvec);
+	if (end->headers.page)
+		put_page(end->headers.page);
+	if (!reset && coll_tcp_lingers(end)) {
+		ep->charged -= COLL_CHARGE_SOCKET;
+		coll_tcp_linger(end, ep->charges);
+	} else {
+		coll_tcp_release(end->sock, reset);
+		kfree(end);
+	}
 	endpoint_uncharge(ep);
-	kvfree(ep->bvec);
-	if (ep->headers.page)
-		put_page(ep->headers.page);
-	ep->headers.page = NULL;
-	ep->bvec = NULL;
-	ep->sock = NULL;
-	ep->transport = NULL;
 }

@@ -2,9 +2,54 @@
 #ifndef COLL_TCP_H
 #define COLL_TCP_H
 
+#include <linux/workqueue.h>
 #include <net/sock.h>
 
 #include "transport/transport.h"
+
+struct coll_account;
+
+/**
+ * struct coll_tcp_end - a socket, and what belongs to it; may linger after its endpoint
+ * @sock: the socket; this is the only reference to its file
+ * @saved: the socket's own callbacks, restored when it is detached from the endpoint
+ * @acked: see coll_tcp_acknowledges(): sequence number up to which the peer had acknowledged, and
+ * @heard: when its latest acknowledgment had come, jiffies; both used by the control runner only
+ * @bvec: COLL_SEND_PIECES entries to describe a frame; NULL but of payload, after setup()
+ * @headers: page fragment for copies of frame headers, likewise
+ * @deadline: time at which the connection ends after shutdown() and close(), in jiffies
+ * @work: releases a socket that lingers; queued for @deadline, and earlier by a change of state
+ * @account: of a socket that lingers: account that is charged for it
+ * @charged: bytes charged to @account
+ */
+struct coll_tcp_end {
+	struct socket *sock;
+	struct {
+		void (*data_ready)(struct sock *sk);
+		void (*write_space)(struct sock *sk);
+		void (*state_change)(struct sock *sk);
+		void (*error_report)(struct sock *sk);
+	} saved;
+	u32 acked;
+	u32 heard;
+	struct bio_vec *bvec;
+	struct page_frag headers;
+	unsigned long deadline;
+	struct delayed_work work;
+	struct coll_account *account;
+	u32 charged;
+};
+
+/* Context: the owner of @ep, between its opening and close(). */
+static inline struct coll_tcp_end *coll_tcp_end(const struct coll_endpoint *ep)
+{
+	return ep->end;
+}
+
+static inline struct socket *coll_tcp_socket(const struct coll_endpoint *ep)
+{
+	return coll_tcp_end(ep)->sock;
+}
 
 /* socket.c */
 int coll_tcp_listen(struct coll_endpoint *ep, struct sockaddr_storage *addr);
@@ -18,17 +63,17 @@ void coll_tcp_close(struct coll_endpoint *ep, bool reset);
 void coll_tcp_release(struct socket *sock, bool reset);
 
 /* info.c */
-void coll_tcp_info_attach(struct coll_endpoint *ep, struct sock *sk);
+void coll_tcp_info_attach(struct coll_endpoint *ep, struct coll_tcp_end *end);
 struct sock *coll_tcp_info_hold(struct coll_endpoint *ep);
 bool coll_tcp_info(struct coll_endpoint *ep, struct coll_endpoint_info *info);
+bool coll_tcp_acknowledges(struct coll_endpoint *ep);
 
 /* linger.c */
-struct coll_tcp_linger *coll_tcp_linger_new(void);
-bool coll_tcp_lingers(const struct coll_endpoint *ep);
-void coll_tcp_linger(struct coll_endpoint *ep);
+void coll_tcp_linger_init(struct coll_tcp_end *end);
+bool coll_tcp_lingers(const struct coll_tcp_end *end);
+void coll_tcp_linger(struct coll_tcp_end *end, struct coll_charges *charges);
 
 /* resend.c */
-bool coll_tcp_acknowledges(struct coll_endpoint *ep);
 void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost);
 
 /* send.c */

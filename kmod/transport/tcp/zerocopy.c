@@ -84,12 +84,13 @@ void coll_tcp_zerocopy_message(struct msghdr *msg, struct ubuf_info *ubuf)
  */
 bool coll_tcp_zerocopy_header(struct coll_endpoint *ep, const struct coll_out *out)
 {
-	struct page_frag *frag = &ep->headers;
+	struct coll_tcp_end *end = coll_tcp_end(ep);
+	struct page_frag *frag = &end->headers;
 
 	if (!skb_page_frag_refill(out->len, frag, GFP_KERNEL_ACCOUNT))
 		return false;
 	memcpy(page_address(frag->page) + frag->offset, out->ptr, out->len);
-	bvec_set_page(&ep->bvec[0], frag->page, out->len, frag->offset);
+	bvec_set_page(&end->bvec[0], frag->page, out->len, frag->offset);
 	return true;
 }
 
@@ -106,7 +107,7 @@ bool coll_tcp_may_zerocopy(const struct coll_endpoint *ep, const struct coll_out
 			   unsigned int pieces, u32 len)
 {
 	/* Without scatter-gather the stack copies in spite of MSG_ZEROCOPY. */
-	if (!len || out->copy || !(ep->sock->sk->sk_route_caps & NETIF_F_SG))
+	if (!len || out->copy || !(coll_tcp_socket(ep)->sk->sk_route_caps & NETIF_F_SG))
 		return false;
 	return len >= pieces * ZEROCOPY_PIECE_MIN || pieces < 3;
 }
