@@ -88,6 +88,20 @@ static bool lane_has_failing_start(const struct coll_lane *lane)
 	return false;
 }
 
+/* Is a task active that may be found to fail?  The outcome of matching comes with a kick. */
+static bool lane_is_matching(const struct coll_lane *lane)
+{
+	const struct coll_task *task;
+
+	list_for_each_entry(task, &lane->engine.active, node) {
+		const struct coll_part *part = task->args.user;
+
+		if (READ_ONCE(part->abort->matching) && !task->error)
+			return true;
+	}
+	return false;
+}
+
 /* Has the peer left, and has all that it sent been received? */
 static bool conn_departed(const struct coll_conn *conn)
 {
@@ -122,7 +136,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 		return;
 	list_for_each_entry(conn, &lane->conns, node)
 		any |= conn_departed(conn);
-	if (!any || lane_has_failing_start(lane))
+	if (!any || lane_has_failing_start(lane) || lane_is_matching(lane))
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
 	/* Before pages are released below: no operation may complete with success after that. */

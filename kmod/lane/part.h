@@ -19,16 +19,19 @@ struct coll_scratch {
 };
 
 /**
- * struct coll_abort - whether all parts of an operation are to fail
+ * struct coll_abort - whether all parts of an operation are to fail, or may be
  * @error: negative errno; 0: no [a]
  * @at_start: true if the reason was known before the lanes got their parts: a peer announced
  *	another call, or the operation was cancelled while it was queued.  @error follows, so peers
  *	that have departed are not reported as the reason.  Written under [l] before the lanes see
  *	the parts
+ * @matching: true while it is not known whether the counts of all ranks match.  A peer that knows
+ *	that they do not may have departed, and is not reported as the reason either [a]
  */
 struct coll_abort {
 	int error;
 	bool at_start;
+	bool matching;
 };
 
 /**

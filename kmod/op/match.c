@@ -16,6 +16,7 @@
 
 #include "core/engine/instance.h"
 #include "fail/failed_ops.h"
+#include "lane/lane.h"
 #include "limits.h"
 #include "net/link.h"
 #include "op/match.h"
@@ -147,7 +148,7 @@ static void announce_now(struct coll_request *request)
 {
 	if (request->match != COLL_MATCH_DEFERRED)
 		return;
-	request->match = COLL_MATCH_SETTLED;
+	coll_request_set_match(request, COLL_MATCH_SETTLED);
 	send_rounds(request);
 }
 
@@ -172,12 +173,24 @@ static bool match_unbalanced(const struct coll_request *request, struct coll_fai
 	return total;
 }
 
+/* Lanes that need a peer that has left have waited for what matching says of the operation. */
+static void kick_if_departed(struct coll_requests *reqs)
+{
+	u32 i;
+
+	if (bitmap_empty(reqs->state->peers_left, reqs->id->nranks))
+		return;
+	for (i = 0; i < reqs->id->nlanes; i++)
+		coll_runner_kick(&reqs->lanes[i].runner);
+}
+
 /* Return: true if all ranks have just been heard; the caller reports the part. */
 static bool is_decided(struct coll_request *request)
 {
 	if (request->match != COLL_MATCH_PENDING || !match_complete(request))
 		return false;
-	request->match = COLL_MATCH_SETTLED;
+	coll_request_set_match(request, COLL_MATCH_SETTLED);
+	kick_if_departed(request->reqs);
 	coll_record_agreed(&request->reqs->state->trace, request->instance);
 	return true;
 }
@@ -239,12 +252,13 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	failure->reason.kind = COLLECTIVE_REASON_NONE;
 	if (reqs->id->nranks == 1)
 		return false;
-	request->match = coll_match_waits(request) ? COLL_MATCH_PENDING : COLL_MATCH_SETTLED;
+	coll_request_set_match(request, coll_match_waits(request) ? COLL_MATCH_PENDING :
+			       COLL_MATCH_SETTLED);
 	apply_unexpected(request, failure);
 	if (failure->reason.kind != COLLECTIVE_REASON_NONE || coll_plan_is_p2p(&request->plan))
 		return false;
 	if (request->match == COLL_MATCH_SETTLED && !request->rounds_heard)
-		request->match = COLL_MATCH_DEFERRED;
+		coll_request_set_match(request, COLL_MATCH_DEFERRED);
 	else
 		send_rounds(request);
 	departed = departed_peer(request);
@@ -304,7 +318,7 @@ static bool match_request(struct coll_request *request, u32 round,
 	request->rounds_heard |= BIT(round);
 	request->balances[round] = *balance;
 	if (request->match == COLL_MATCH_DEFERRED)
-		request->match = COLL_MATCH_SETTLED;
+		coll_request_set_match(request, COLL_MATCH_SETTLED);
 	if (!request->abort.error)
 		send_rounds(request);
 	if (match_unbalanced(request, failure))
@@ -455,7 +469,7 @@ static void match_end(struct coll_requests *reqs)
 		spin_lock(&reqs->state->lock);
 		request = match_pending(reqs);
 		if (request && !coll_absent_release_completion(request))
-			request->match = COLL_MATCH_SETTLED;
+			coll_request_set_match(request, COLL_MATCH_SETTLED);
 		spin_unlock(&reqs->state->lock);
 		if (request)
 			coll_request_report(request, READ_ONCE(reqs->state->aborted));

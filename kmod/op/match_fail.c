@@ -136,7 +136,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		request->failure = *failure;
 		WRITE_ONCE(request->abort.error, error);
 		report = request->match == COLL_MATCH_PENDING;
-		request->match = COLL_MATCH_SETTLED;
+		coll_request_set_match(request, COLL_MATCH_SETTLED);
 		is_new = true;
 		coll_absent_hold_completion(request);
 		/* From now on the request has as long to end as after its deadline. */

@@ -192,6 +192,7 @@ void coll_table_free(struct coll_requests *reqs);
 void coll_table_insert(struct coll_request *request);
 void coll_table_remove(struct coll_request *request);
 void coll_request_set_stage(struct coll_request *request, enum coll_request_stage stage);
+void coll_request_set_match(struct coll_request *request, enum coll_request_match match);
 void coll_table_start(struct coll_request *request);
 struct coll_request *coll_table_end(struct coll_request *request);
 

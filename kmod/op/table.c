@@ -219,6 +219,22 @@ void coll_request_set_stage(struct coll_request *request, enum coll_request_stag
 }
 
 /**
+ * coll_request_set_match() - set what matching still has to do for a request
+ * @request: the request; locked
+ * @match: what it has
+ *
+ * Lanes that need a peer that has left are to be kicked when it is pending no more.  They wait for
+ * that only if counts may differ that two ranks know: any other mismatch is told to all ranks
+ * before one that knows of it can leave.
+ */
+void coll_request_set_match(struct coll_request *request, enum coll_request_match match)
+{
+	request->match = match;
+	WRITE_ONCE(request->abort.matching, match == COLL_MATCH_PENDING &&
+		   coll_signature_paired(&request->signature));
+}
+
+/**
  * coll_table_start() - put a request in flight
  * @request: with its instance; its member is locked
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A rank of which the only peer is made of sockets: rank 1 of two. The peer leaves, sends wrong
- * frames, or keeps memory.
+ * A rank whose peers are made of sockets: rank 1 of two, or rank 2 of three. A peer leaves, sends
+ * wrong frames, or keeps memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,10 +11,13 @@
 #include <stdint.h>
 #include <sys/time.h>
 
+#include "core/wire/wire.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
 #include "lib/raw_peer.h"
 #include "lib/tcp_only.h"
+
+#define RAW_PEERS_MAX	2
 
 static void *memory(size_t size)
 {
@@ -22,6 +25,33 @@ static void *memory(size_t size)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
 	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Make @name a group of @n raw peers and, as its last rank, a member. Return: its file, or -1. */
+static int peers_make(char *name, size_t size, struct raw_peer *peer, unsigned int n)
+{
+	struct collective_query query = { .size = sizeof(query) };
+	struct sockaddr_storage addr[RAW_PEERS_MAX + 1];
+	struct raw_peer_config call = { .addr = &addr[n], .name = name, .to = n, .nranks = n + 1 };
+	struct pollfd poll_fd;
+	int fd = member_open();
+
+	group_unique(name, size, &call.id);
+	if (fd < 0 || member_ioctl(fd, COLLECTIVE_IOC_QUERY, &query))
+		return -1;
+	call.inflight = query.inflight_max;
+	while (call.from < n)
+		loopback(&addr[call.from++], AF_INET);
+	if (member_join(fd, name, call.id, n, n + 1, &addr[n]))
+		return -1;
+	fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (member_connect(fd, addr, n + 1, 10000) != -EINPROGRESS)
+		return -1;
+	for (call.from = 0; call.from < n; call.from++)
+		if (raw_peer_connect(&peer[call.from], &call))
+			return -1;
+	poll_fd = (struct pollfd){ .fd = fd, .events = POLLOUT };
+	return poll(&poll_fd, 1, 10000) == 1 && poll_fd.revents == POLLOUT ? fd : -1;
 }
 
 FIXTURE(raw_peer) {
@@ -32,26 +62,8 @@ FIXTURE(raw_peer) {
 
 FIXTURE_SETUP(raw_peer)
 {
-	struct collective_query query = { .size = sizeof(query) };
-	struct sockaddr_storage addr[2];
-	struct pollfd poll_fd;
-	struct raw_peer_config call = {
-		.addr = &addr[1], .name = self->name, .to = 1, .nranks = 2,
-	};
-
-	group_unique(self->name, sizeof(self->name), &call.id);
-	self->fd = member_open();
+	self->fd = peers_make(self->name, sizeof(self->name), &self->peer, 1);
 	ASSERT_LE(0, self->fd);
-	ASSERT_EQ(0, member_ioctl(self->fd, COLLECTIVE_IOC_QUERY, &query));
-	call.inflight = query.inflight_max;
-	loopback(&addr[0], AF_INET);
-	ASSERT_EQ(0, member_join(self->fd, self->name, call.id, 1, 2, &addr[1]));
-	fcntl(self->fd, F_SETFL, O_NONBLOCK);
-	ASSERT_EQ(-EINPROGRESS, member_connect(self->fd, addr, 2, 10000));
-	ASSERT_EQ(0, raw_peer_connect(&self->peer, &call));
-	poll_fd = (struct pollfd){ .fd = self->fd, .events = POLLOUT };
-	ASSERT_EQ(1, poll(&poll_fd, 1, 10000));
-	ASSERT_EQ(POLLOUT, poll_fd.revents);
 }
 
 FIXTURE_TEARDOWN(raw_peer)
@@ -313,6 +325,92 @@ TEST_F(raw_peer, close_with_memory_in_use)
 	EXPECT_GT(20000, now_ms() - begin);
 	EXPECT_EQ(0, process_value(0, "VmPin:"));
 	self->fd = -1;
+}
+
+/* The member, rank 2, is the root of a gather with counts, and receives from rank 0 first. */
+FIXTURE(two_raw_peers) {
+	int fd;
+	char name[33];
+	struct raw_peer peer[2];
+	__u8 area[4];
+	__u64 request;
+	struct coll_control call;
+	__u64 balance;
+};
+
+/* Announce the member's call as that of a rank, whose part in the sum of all counts is @balance. */
+static int announce(const struct raw_peer *peer, const struct coll_control *call, __u64 round,
+		    __u64 balance)
+{
+	struct coll_control control = *call;
+
+	control.position = round;
+	control.signature.count = balance;
+	control.signature.layout = 0;
+	return raw_peer_send_control(peer, &control);
+}
+
+FIXTURE_SETUP(two_raw_peers)
+{
+	const __u64 counts[3] = { 1, 1, 1 };
+	const struct collective_layout layout = {
+		.size = sizeof(layout), .recv_counts = (uintptr_t)counts,
+	};
+	const struct collective_op op = {
+		.opcode = COLLECTIVE_GATHER,
+		.flags = COLLECTIVE_F_VECTOR,
+		.type = COLLECTIVE_UINT8,
+		.root = 2,
+		.count = 1,
+		.send = (uintptr_t)&self->area[3],
+		.recv = (uintptr_t)self->area,
+		.layout = (uintptr_t)&layout,
+	};
+
+	self->fd = peers_make(self->name, sizeof(self->name), self->peer, 2);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, member_start(self->fd, &op, &self->request));
+	ASSERT_EQ(0, raw_peer_wait_announce(&self->peer[0], &self->call));
+	self->balance = self->call.signature.count;
+	/* Rank 0 calls the same, and leaves without its element. */
+	ASSERT_EQ(0, announce(&self->peer[0], &self->call, 1, 0));
+	ASSERT_EQ(0, raw_peer_leave(&self->peer[0]));
+	ASSERT_EQ(0, shutdown(self->peer[0].data[0], SHUT_WR));
+	/* Time for a member that takes this for a failure of the group. */
+	sleep_ms(300);
+	ASSERT_EQ(-EINPROGRESS, member_wait(self->fd, self->request, COLLECTIVE_WAIT_NOWAIT));
+}
+
+FIXTURE_TEARDOWN(two_raw_peers)
+{
+	raw_peer_close(&self->peer[0]);
+	raw_peer_close(&self->peer[1]);
+	close(self->fd);
+}
+
+/* A rank that has left may have known of counts that differ, which this one hears of later. */
+TEST_F(two_raw_peers, left_after_a_mismatch)
+{
+	struct collective_status status;
+
+	EXPECT_EQ(0, announce(&self->peer[1], &self->call, 0, self->balance));
+	EXPECT_EQ(-EBADMSG, member_wait(self->fd, self->request, 0));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_UP, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_MISMATCH, status.last.kind);
+}
+
+/* All counts match: a frame that a rank has not sent before it left never comes. */
+TEST_F(two_raw_peers, left_without_its_part)
+{
+	struct collective_status status;
+
+	EXPECT_EQ(0, announce(&self->peer[1], &self->call, 0, -self->balance));
+	EXPECT_EQ(-ECONNRESET, member_wait(self->fd, self->request, 0));
+	ASSERT_EQ(0, member_status(self->fd, &status));
+	EXPECT_EQ(COLLECTIVE_STATE_ABORTED, status.state);
+	EXPECT_EQ(COLLECTIVE_REASON_LEFT, status.group.kind);
+	EXPECT_EQ(0, status.group.rank_a);
 }
 
 TEST_HARNESS_MAIN

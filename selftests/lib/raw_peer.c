@@ -215,6 +215,11 @@ static int raw_peer_wait_control(const struct raw_peer *peer, u8 kind,
 	return 0;
 }
 
+int raw_peer_wait_announce(const struct raw_peer *peer, struct coll_control *control)
+{
+	return raw_peer_wait_control(peer, COLL_CONTROL_ANNOUNCE, control);
+}
+
 int raw_peer_blocked(const struct raw_peer *peer, __u64 position, unsigned int times)
 {
 	const struct coll_control control = {

@@ -68,6 +68,8 @@ int raw_peer_ping(const struct raw_peer *peer);
 int raw_peer_announce(const struct raw_peer *peer, __u64 round);
 /* Announce @op as the first operation, called by the ranks of @round; see ANNOUNCE. */
 int raw_peer_announce_op(const struct raw_peer *peer, __u64 round, const struct collective_op *op);
+/* Wait for the member's announcement of a round; it can be sent again as that of the peer. */
+int raw_peer_wait_announce(const struct raw_peer *peer, struct coll_control *control);
 int raw_peer_payload(const struct raw_peer *peer, __u64 instance);
 int raw_peer_leave(const struct raw_peer *peer);
 /* Ask for credit up to @position, in @times frames at once. */
