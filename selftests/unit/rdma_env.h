@@ -141,6 +141,7 @@ static unsigned long jiffies;
 
 #define HZ			1000
 #define time_after(a, b)	((long)((b) - (a)) < 0)
+#define time_before(a, b)	time_after(b, a)
 #define time_after_eq(a, b)	((long)((a) - (b)) >= 0)
 
 #define THIS_MODULE		NULL

@@ -129,13 +129,7 @@ void coll_rdma_conn_attach(struct coll_rdma_conn *conn, struct coll_endpoint *ep
 
 void coll_rdma_info_attach(struct coll_endpoint *ep, struct coll_rdma_conn *conn)
 {
-	ep->private = conn;
-}
-
-bool coll_rdma_listens(const struct coll_endpoint *ep)
-{
-	(void)ep;
-	return false;
+	ep->end = conn;
 }
 
 void coll_rdma_close_listener(struct coll_endpoint *ep)
