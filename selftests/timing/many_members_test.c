@@ -3,6 +3,7 @@
  * A process with many members: the time of each JOIN does not grow with their number, that of the
  * process's end grows in proportion, and another user's JOIN beside it does not wait.
  */
+#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -34,6 +35,9 @@
 /* Most ms of a JOIN of another user while a process ends. */
 #define BESIDE_MS	300
 
+/* The least times of some rounds count: what else the machine does makes them longer only. */
+#define ROUNDS		3
+
 /**
  * struct crowd_times - what a process with many members has measured; us
  * @first: the shortest of the first JOINs
@@ -41,6 +45,18 @@
  */
 struct crowd_times {
 	unsigned long long first, last;
+};
+
+/**
+ * struct crowd_least - the least times of all rounds; us
+ * @join: last JOINs of the process with more members, less LINEAR of its first ones
+ * @end: the end of a process, of the one with fewer members first
+ * @beside: the longest JOIN of another user during such an end
+ */
+struct crowd_least {
+	long long join;
+	unsigned long long end[2];
+	unsigned long long beside;
 };
 
 static int join_alone(void)
@@ -159,24 +175,48 @@ FIXTURE_TEARDOWN(crowd)
 	munmap(self->beside, sizeof(*self->beside));
 }
 
+static unsigned long long lesser(unsigned long long a, unsigned long long b)
+{
+	return a < b ? a : b;
+}
+
+/* One process after the other.  Return: 0 or 1. */
+static int round_measure(struct crowd_least *least, unsigned long long *beside)
+{
+	struct crowd_times times;
+	unsigned long long end;
+	long long join;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		*beside = 0;
+		end = crowd_measure((i + 1) * MEMBERS, &times, beside);
+		CHECK(end);
+		least->end[i] = lesser(least->end[i], end);
+		least->beside = lesser(least->beside, *beside);
+	}
+	join = times.last - LINEAR * times.first;
+	if (join < least->join)
+		least->join = join;
+	return 0;
+}
+
+static bool in_proportion(const struct crowd_least *least)
+{
+	return least->join <= JOIN_NOISE_US && least->beside <= BESIDE_MS * 1000 &&
+		least->end[1] <= END_US * 2 * MEMBERS &&
+		least->end[1] <= LINEAR * least->end[0] + NOISE_MS * 1000;
+}
+
 TEST_F_TIMEOUT(crowd, many_members, 100)
 {
-	unsigned long long *beside = self->beside, least, end[2];
-	struct crowd_times times[2];
+	struct crowd_least least = { LLONG_MAX, { ULLONG_MAX, ULLONG_MAX }, ULLONG_MAX };
+	int round;
 
-	end[0] = crowd_measure(MEMBERS, &times[0], beside);
-	ASSERT_NE(0, end[0]);
-	least = *beside;
-	*beside = 0;
-	end[1] = crowd_measure(2 * MEMBERS, &times[1], beside);
-	ASSERT_NE(0, end[1]);
-	/* The machine may have stood in one of the two; a lock is held in both. */
-	least = *beside < least ? *beside : least;
-	printf("# another user's JOIN while a process ends: at most %llu us\n", least);
-	EXPECT_LE(times[1].last, LINEAR * times[1].first + JOIN_NOISE_US);
-	EXPECT_LE(end[1], LINEAR * end[0] + NOISE_MS * 1000);
-	EXPECT_LE(end[1], END_US * 2 * MEMBERS);
-	EXPECT_LE(least, BESIDE_MS * 1000);
+	for (round = 0; round < ROUNDS && !in_proportion(&least); round++)
+		ASSERT_EQ(0, round_measure(&least, self->beside));
+	printf("# another user's JOIN while a process ends: at most %llu us\n", least.beside);
+	EXPECT_TRUE(in_proportion(&least));
 }
 
 TEST_HARNESS_MAIN
