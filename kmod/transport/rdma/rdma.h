@@ -405,7 +405,7 @@ int coll_rdma_accept(struct coll_endpoint *listener, struct coll_endpoint *ep);
 int coll_rdma_status(struct coll_endpoint *ep);
 void coll_rdma_close_listener(struct coll_endpoint *ep);
 
-/* conn.c */
+/* queue_pair.c */
 struct coll_rdma_conn *coll_rdma_conn_new(struct rdma_cm_id *id);
 void coll_rdma_conn_free(struct coll_rdma_conn *conn);
 u32 coll_rdma_conn_bytes(bool bulk);
