@@ -170,7 +170,8 @@ void coll_lane_raise_credit(struct coll_lane *lane)
 	list_for_each_entry(conn, &lane->conns, node) {
 		struct coll_stream *stream = conn->stream;
 
-		if (conn->down || !stream || (!stream->rx_wanted && !stream->rx_blocked))
+		if (coll_conn_is_down(conn) || !stream ||
+		    (!stream->rx_wanted && !stream->rx_blocked))
 			continue;
 		if (!conn_raise_credit(conn) && stream->rx_blocked)
 			coll_stream_refuse_credit(stream);

@@ -254,7 +254,7 @@ static int lane_read_mailbox(struct coll_lane *lane, struct coll_conn *conn)
 {
 	int err;
 
-	if (!coll_mailbox_posted(conn->mailbox) || (conn->down && !conn->stream))
+	if (!coll_mailbox_posted(conn->mailbox) || (coll_conn_is_down(conn) && !conn->stream))
 		return 0;
 	err = coll_lane_use_conn(lane, conn);
 	return err ? err : coll_lane_take_mail(lane, conn);
@@ -329,19 +329,19 @@ static void lane_report_mismatches(struct coll_lane *lane)
 /* From here on events need no kick, because this run sees them. */
 static void lane_run_begin(struct coll_lane *lane)
 {
-	WRITE_ONCE(lane->running, true);
-	WRITE_ONCE(lane->quiescent, false);
+	WRITE_ONCE(lane->activity, COLL_LANE_RUNNING);
 	WRITE_ONCE(lane->rx_deferred, false);
-	/* @running before the events are read: pairs with coll_lane_may_defer_rx(). */
+	/* @activity before the events are read: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
 static void lane_run_end(struct coll_lane *lane)
 {
-	WRITE_ONCE(lane->quiescent, list_empty(&lane->engine.active) && !lane->had_abort &&
-		   !READ_ONCE(lane->state->aborted));
-	WRITE_ONCE(lane->running, false);
-	/* @running before the events are read again: pairs with coll_lane_may_defer_rx(). */
+	bool quiescent = list_empty(&lane->engine.active) && !lane->had_abort &&
+			 !READ_ONCE(lane->state->aborted);
+
+	WRITE_ONCE(lane->activity, quiescent ? COLL_LANE_QUIESCENT : COLL_LANE_IDLE);
+	/* @activity before the events are read again: pairs with coll_lane_may_defer_rx(). */
 	smp_mb();
 }
 
@@ -351,7 +351,8 @@ static void lane_recheck_events(struct coll_lane *lane)
 	struct coll_conn *conn;
 
 	list_for_each_entry(conn, &lane->conns, node)
-		if (READ_ONCE(conn->events) && !conn->down && !coll_lane_may_defer_rx(lane, conn))
+		if (READ_ONCE(conn->events) && !coll_conn_is_down(conn) &&
+		    !coll_lane_may_defer_rx(lane, conn))
 			coll_runner_kick(&lane->runner);
 }
 
@@ -374,13 +375,15 @@ static u32 early_max(const struct coll_stream *stream)
 bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn)
 {
 	const struct coll_stream *stream;
+	enum coll_lane_activity activity;
 
-	/* The event before @running and @quiescent: pairs with lane_run_begin(), lane_run_end(). */
+	/* The event before @activity: pairs with lane_run_begin() and lane_run_end(). */
 	smp_mb__after_atomic();
-	if (READ_ONCE(lane->running))
+	activity = READ_ONCE(lane->activity);
+	if (activity == COLL_LANE_RUNNING)
 		return true;
 	stream = READ_ONCE(conn->stream);
-	if (!READ_ONCE(lane->quiescent) || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
+	if (activity != COLL_LANE_QUIESCENT || test_bit(COLL_EVENT_WRITABLE, &conn->events) ||
 	    !stream || !conn->ep.transport->can_defer_rx(&conn->ep, early_max(stream)))
 		return false;
 	WRITE_ONCE(lane->rx_deferred, true);

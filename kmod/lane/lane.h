@@ -34,6 +34,13 @@ struct coll_lane_ops {
 	void (*mismatch)(struct coll_part *part, u32 peer);
 };
 
+/* What a lane does with an event of a data connection. */
+enum coll_lane_activity {
+	COLL_LANE_IDLE,		/* it is to be kicked */
+	COLL_LANE_RUNNING,	/* a run has begun, and will look at all events */
+	COLL_LANE_QUIESCENT,	/* no task is active, and none was aborted: a frame may wait */
+};
+
 /**
  * struct coll_lane - an independent slice of the payload: an engine and its data connections
  * @runner: runs it
@@ -66,9 +73,7 @@ struct coll_lane_ops {
  * @submitted: parts submitted, the latest first
  * @lock: protects @new_conns
  * @new_conns: data connections handed over by the control runner
- * @running: true if a run has begun and will look at all events [a]
- * @quiescent: true if no task is active and no abort has happened, so an early frame may stay in
- *	its socket; written at the end of a run, read by socket callbacks [a]
+ * @activity: enum coll_lane_activity; written by its runs, read by socket callbacks [a]
  * @rx_deferred: true if an early frame stays in its socket until the next run [a]
  * @had_abort: true if a task was ever aborted on this lane.  Late frames must be read and
  *	discarded, because their senders may wait for CONSUMED [L]
@@ -104,8 +109,7 @@ struct coll_lane {
 	struct llist_head submitted;
 	spinlock_t lock;
 	struct list_head new_conns;
-	bool running;
-	bool quiescent;
+	enum coll_lane_activity activity;
 	bool rx_deferred;
 	bool had_abort;
 	bool abort_check_pending;

@@ -63,7 +63,7 @@ void coll_lane_fail(struct coll_lane *lane)
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (conn->ep.transport)
 			conn->ep.transport->close(&conn->ep, true);
-		WRITE_ONCE(conn->down, true);
+		coll_conn_set_state(conn, COLL_CONN_DOWN);
 	}
 	if (!coll_state_is_final(lane->state, now))
 		return;
@@ -106,7 +106,7 @@ static bool lane_is_matching(const struct coll_lane *lane)
 static bool conn_departed(const struct coll_conn *conn)
 {
 	return conn->peer_departed &&
-		(READ_ONCE(conn->down) || READ_ONCE(conn->link->leave_timed_out));
+		(coll_conn_is_down(conn) || READ_ONCE(conn->link->leave_timed_out));
 }
 
 static bool lane_peer_departed(void *ctx, u32 peer)
@@ -145,7 +145,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (!conn_departed(conn))
 			continue;
-		WRITE_ONCE(conn->down, true);
+		coll_conn_set_state(conn, COLL_CONN_DOWN);
 		if (conn->peer == peer || !conn->stream)
 			continue;
 		/* What it could read, or a device could store in, is given back. */
@@ -164,7 +164,7 @@ static bool lane_link_unusable(const struct coll_lane *lane, const struct coll_l
 		return true;
 	/* Frames that have come still count. */
 	return test_bit(COLL_REFUSED_CONTROL, &link->refused_mask) &&
-		(!conn || READ_ONCE(conn->down));
+		(!conn || coll_conn_is_down(conn));
 }
 
 static bool lane_unreachable(void *ctx, u32 peer)

@@ -137,7 +137,7 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 {
 	struct coll_net *net = conn->net;
 
-	WRITE_ONCE(conn->down, true);
+	coll_conn_set_state(conn, COLL_CONN_DOWN);
 	/* A heartbeat reports it, also if the member rests. */
 	spin_lock(&net->state->lock);
 	coll_net_resume(net);
@@ -153,7 +153,7 @@ void coll_progress_conn_down(struct coll_conn *conn, int err)
 /* Nothing can be sent any more.  Data that has come still counts, and is received first. */
 static void progress_tx_failed(struct coll_lane *lane, struct coll_conn *conn)
 {
-	conn->tx_broken = true;
+	coll_conn_set_state(conn, COLL_CONN_BROKEN);
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	coll_runner_kick(&lane->runner);
 }
@@ -233,7 +233,7 @@ static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 	u32 budget;
 	int n;
 
-	if (conn->down || lane->mismatch_pending)
+	if (coll_conn_is_down(conn) || lane->mismatch_pending)
 		return 0;
 	if (!conn->stream)
 		progress_probe(conn);
@@ -242,7 +242,7 @@ static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 	budget = progress_budget(lane, conn);
 	conn->budget = budget + 64 * COLL_PIECE_COST;
 	n = conn->ep.transport->receive(&conn->ep, budget);
-	if (n == -EAGAIN && !conn->tx_broken)
+	if (n == -EAGAIN && conn->state != COLL_CONN_BROKEN)
 		return 0;
 	if (n <= 0) {
 		progress_consumed(conn);
@@ -250,7 +250,7 @@ static u32 progress_receive(struct coll_lane *lane, struct coll_conn *conn)
 		return 0;
 	}
 	/* More data brings another event, unless the budget has cut it off. */
-	if (n >= budget || conn->budget <= 0 || conn->tx_broken)
+	if (n >= budget || conn->budget <= 0 || conn->state == COLL_CONN_BROKEN)
 		set_bit(COLL_EVENT_READABLE, &conn->events);
 	return n;
 }
@@ -293,7 +293,7 @@ static u32 progress_send(struct coll_lane *lane, struct coll_conn *conn)
 		conn->tx_blocked = false;
 		progress_consumed(conn);
 	}
-	if (conn->down || conn->tx_broken)
+	if (conn->state != COLL_CONN_OPEN)
 		return 0;
 	if (!progress_use(lane, conn) || conn->tx_blocked || !conn->tx_wanted)
 		return 0;

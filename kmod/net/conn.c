@@ -70,6 +70,32 @@ struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint
 }
 
 /**
+ * coll_conn_set_state() - let a connection go on to another state
+ * @conn: the connection; only its runner calls this
+ * @state: one that may follow its state
+ *
+ * A connection may be freed in each state.
+ */
+void coll_conn_set_state(struct coll_conn *conn, enum coll_conn_state state)
+{
+	static const u8 next[COLL_CONN_STATES] = {
+		[COLL_CONN_CONNECTING]	= BIT(COLL_CONN_CONNECTING) | BIT(COLL_CONN_LOST) |
+					  BIT(COLL_CONN_HELLO),
+		[COLL_CONN_LOST]	= BIT(COLL_CONN_LOST) | BIT(COLL_CONN_CONNECTING),
+		[COLL_CONN_HELLO]	= BIT(COLL_CONN_LOST) | BIT(COLL_CONN_REPLYING) |
+					  BIT(COLL_CONN_PROVING) | BIT(COLL_CONN_OPEN),
+		[COLL_CONN_REPLYING]	= BIT(COLL_CONN_PROVING) | BIT(COLL_CONN_OPEN),
+		[COLL_CONN_PROVING]	= BIT(COLL_CONN_LOST) | BIT(COLL_CONN_OPEN),
+		[COLL_CONN_OPEN]	= BIT(COLL_CONN_BROKEN) | BIT(COLL_CONN_DOWN),
+		[COLL_CONN_BROKEN]	= BIT(COLL_CONN_DOWN),
+		[COLL_CONN_DOWN]	= BIT(COLL_CONN_DOWN),
+	};
+
+	coll_assert(next[conn->state] & BIT(state));
+	WRITE_ONCE(conn->state, state);
+}
+
+/**
  * coll_conn_end_handshake() - free what only the handshake needs
  * @conn: the connection, which is open
  */

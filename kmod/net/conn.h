@@ -14,13 +14,17 @@ struct coll_mailbox;
 struct coll_net;
 struct coll_runner;
 
+/* The life of a connection: coll_conn_set_state(). */
 enum coll_conn_state {
 	COLL_CONN_CONNECTING,	/* the transport connects */
-	COLL_CONN_HELLO,	/* HELLOs are sent and received */
+	COLL_CONN_LOST,		/* the peer has needed its place; to be made again */
+	COLL_CONN_HELLO,	/* until the reply has come; accepting side: until the call has */
+	COLL_CONN_REPLYING,	/* accepting side: the reply is sent */
 	COLL_CONN_PROVING,	/* the caller's confirmation is sent and received */
 	COLL_CONN_OPEN,
-	COLL_CONN_DOWN,
-	COLL_CONN_LOST,		/* the peer has needed its place; to be made again */
+	COLL_CONN_BROKEN,	/* nothing can be sent; the frames that have come are received */
+	COLL_CONN_DOWN,		/* nothing is received any more */
+	COLL_CONN_STATES
 };
 
 /**
@@ -54,7 +58,7 @@ struct coll_handshake {
  * @link: of the peer; NULL until the peer is known
  * @runner: its owner: the control runner, or a lane's runner after a data connection is open [a]
  * @node: in coll_net.handshakes [C], or in the list of the lane [L]
- * @state: enum coll_conn_state, owned by @runner
+ * @state: enum coll_conn_state, written by @runner [a]
  * @kind: enum coll_conn_kind
  * @lane: index of the lane of a data connection
  * @outgoing: true if this rank has made the connection
@@ -65,7 +69,6 @@ struct coll_handshake {
  * @frame: control frame being received
  * @rx_len: bytes of @frame, or of the HELLO, that have come
  * @hello_tx_left: bytes of the HELLO that have not been sent
- * @reply_built: true if the HELLO being sent is the reply of the accepting side
  * @tx_blocked: true if the transport accepts no more until it is writable
  * @tx_wanted: data connection: true if the engine has something to send [L]
  * @budget: data connection: bytes that may still be received in this round [L]
@@ -73,8 +76,6 @@ struct coll_handshake {
  * @spare: data connection: memory for @stream, reserved by a thread that submits; NULL: none [a]
  * @wanted: data connection: true if its stream is to be made [L]
  * @mailbox: data connection: the mailbox of its lane in the link
- * @down: data connection: true if nothing is received any more [a]
- * @tx_broken: data connection: true if nothing can be sent any more [L]
  * @peer_departed: data connection: true if the peer had left when this run of the lane began [L]
  */
 struct coll_conn {
@@ -95,7 +96,6 @@ struct coll_conn {
 	u8 frame[COLL_CONTROL_SIZE];
 	u32 rx_len;
 	u32 hello_tx_left;
-	bool reply_built;
 	bool tx_blocked;
 	bool tx_wanted;
 	s64 budget;
@@ -103,15 +103,20 @@ struct coll_conn {
 	struct coll_stream *spare;
 	bool wanted;
 	struct coll_mailbox *mailbox;
-	bool down;
-	bool tx_broken;
 	bool peer_departed;
 };
+
+/* Is nothing received on a connection any more? */
+static inline bool coll_conn_is_down(const struct coll_conn *conn)
+{
+	return READ_ONCE(conn->state) == COLL_CONN_DOWN;
+}
 
 /* conn.c */
 int coll_conn_setup(void);
 void coll_conn_cleanup(void);
 struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops);
+void coll_conn_set_state(struct coll_conn *conn, enum coll_conn_state state);
 int coll_conn_reserve(struct coll_conn *conn);
 void coll_conn_drop_spare(struct coll_conn *conn);
 struct coll_stream *coll_conn_take_stream(struct coll_conn *conn);

@@ -103,7 +103,7 @@ static int conn_call(struct coll_conn *conn, const struct sockaddr_storage *addr
 	err = conn->link->transport->connect(&conn->ep, addr, &net->addr);
 	revert_creds(cred);
 	if (!err)
-		conn->state = COLL_CONN_CONNECTING;
+		coll_conn_set_state(conn, COLL_CONN_CONNECTING);
 	return err;
 }
 
@@ -179,8 +179,9 @@ static bool conn_loses_place(struct coll_conn *conn, int err, u64 now)
 	    conn->link->transport == &coll_local || READ_ONCE(conn->net->state->aborted) ||
 	    now > conn->handshake->since_ns + AGAIN_NS)
 		return false;
-	conn->ep.transport->close(&conn->ep, true);
-	conn->state = COLL_CONN_LOST;
+	if (conn->ep.transport)
+		conn->ep.transport->close(&conn->ep, true);
+	coll_conn_set_state(conn, COLL_CONN_LOST);
 	/* It has a time limit: coll_net_is_connecting(). */
 	if (!handshake->calls_again++)
 		WRITE_ONCE(conn->net->nr_half_open, conn->net->nr_half_open + 1);
@@ -216,6 +217,12 @@ static u64 conn_from(struct coll_conn *conn)
 	return from;
 }
 
+/* Has the call of a connection been answered?  Those that were have places of their own. */
+static bool conn_is_answered(const struct coll_conn *conn)
+{
+	return conn->state == COLL_CONN_REPLYING || conn->state == COLL_CONN_PROVING;
+}
+
 /*
  * The connection that gives its place to @newcomer: the oldest one that was not answered, of the
  * newcomer's address if that has most places, else of another one.  So a host that calls again and
@@ -230,7 +237,8 @@ static struct coll_conn *oldest_silent(struct coll_listener *listener, struct co
 
 	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry(conn, &listener->net->handshakes, node) {
-		if (conn->handshake->listener != listener || conn->reply_built || conn == newcomer)
+		if (conn->handshake->listener != listener || conn_is_answered(conn) ||
+		    conn == newcomer)
 			continue;
 		same = conn->handshake->from == newcomer->handshake->from;
 		called = conn->rx_len == COLL_HELLO_SIZE;
@@ -282,7 +290,7 @@ static int conn_accept(struct coll_listener *listener)
 		coll_conn_delete(conn);
 		return err;
 	}
-	conn->state = COLL_CONN_HELLO;
+	coll_conn_set_state(conn, COLL_CONN_HELLO);
 	conn->handshake->listener = listener;
 	conn->handshake->from = conn_from(conn);
 	/* Bytes may have come before the endpoint could tell. */
@@ -507,7 +515,7 @@ static void end_oldest_proving(struct coll_listener *listener)
 		return;
 	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry(conn, &listener->net->handshakes, node) {
-		if (conn->handshake->listener != listener || !conn->reply_built ||
+		if (conn->handshake->listener != listener || !conn_is_answered(conn) ||
 		    conn->handshake->evicted ||
 		    conn->handshake->since_ns + PROVING_LEAST_NS > now)
 			continue;
@@ -538,7 +546,7 @@ static bool conn_may_reply(struct coll_conn *conn)
 	}
 	listener->nr_silent--;
 	listener->nr_proving++;
-	conn->reply_built = true;
+	coll_conn_set_state(conn, COLL_CONN_REPLYING);
 	conn->handshake->evicted = false;
 	conn->handshake->since_ns = ktime_get_ns();
 	return true;
@@ -568,10 +576,10 @@ static int conn_reply(struct coll_conn *conn)
 /* Accepting side: receive the call, then send the reply. */
 static int handshake_server(struct coll_conn *conn)
 {
-	int err = conn->reply_built ? 0 : conn_receive_hello(conn);
+	int err = 0;
 
-	if (!err && !conn->reply_built)
-		err = conn_reply(conn);
+	if (conn->state == COLL_CONN_HELLO)
+		err = conn_receive_hello(conn) ?: conn_reply(conn);
 	if (!err)
 		err = conn_send_hello(conn);
 	if (err || !conn->net->secured)
@@ -620,13 +628,13 @@ static int handshake_advance(struct coll_conn *conn, u64 now)
 		err = conn->ep.transport->status(&conn->ep);
 		if (err)
 			return connect_error(err);
-		conn->state = COLL_CONN_HELLO;
+		coll_conn_set_state(conn, COLL_CONN_HELLO);
 	}
-	if (conn->state == COLL_CONN_HELLO) {
+	if (conn->state != COLL_CONN_PROVING) {
 		err = conn->outgoing ? handshake_client(conn) : handshake_server(conn);
 		if (err || !conn->net->secured)
 			return err;
-		conn->state = COLL_CONN_PROVING;
+		coll_conn_set_state(conn, COLL_CONN_PROVING);
 	}
 	return conn->outgoing ? conn_send_hello(conn) : receive_confirmation(conn);
 }
@@ -643,7 +651,7 @@ static int conn_admit(struct coll_conn *conn)
 	/* Its events so far were those of the handshake. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	set_bit(COLL_EVENT_WRITABLE, &conn->events);
-	conn->state = COLL_CONN_OPEN;
+	coll_conn_set_state(conn, COLL_CONN_OPEN);
 	return coll_link_attach_conn(conn->link, conn);
 }
 
@@ -796,7 +804,7 @@ static void conn_give_place(struct coll_conn *conn)
 		WRITE_ONCE(conn->net->nr_half_open, conn->net->nr_half_open - 1);
 	if (!listener)
 		return;
-	if (conn->reply_built)
+	if (conn_is_answered(conn))
 		listener->nr_proving--;
 	else
 		listener->nr_silent--;

@@ -25,7 +25,7 @@ static bool data_down(struct coll_link *link)
 	u32 i;
 
 	for (i = 0; i < link->net->id->nlanes; i++)
-		if (link->data[i] && READ_ONCE(link->data[i]->down))
+		if (link->data[i] && coll_conn_is_down(link->data[i]))
 			return ++link->down_heartbeats > 2;
 	return false;
 }

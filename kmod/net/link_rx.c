@@ -242,7 +242,7 @@ static void link_down(struct coll_link *link, int err)
 	struct coll_net *net = link->net;
 	u32 rank = net->id->rank;
 
-	link->control->state = COLL_CONN_DOWN;
+	coll_conn_set_state(link->control, COLL_CONN_DOWN);
 	coll_record_link(&net->state->trace, link->peer, COLL_LINK_DOWN, err);
 	/* An end in order comes after all that the peer could complete. */
 	if (!err)

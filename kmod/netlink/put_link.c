@@ -45,22 +45,28 @@ static int put_stream(struct sk_buff *skb, const struct coll_stream *stream)
 			    READ_ONCE(stream->rx_placed));
 }
 
-static u32 conn_state(const struct coll_conn *conn)
-{
-	return READ_ONCE(conn->down) ? COLL_CONN_DOWN : READ_ONCE(conn->state);
-}
+/* What administrators see of the states. */
+static const u8 states[COLL_CONN_STATES] = {
+	[COLL_CONN_CONNECTING]	= COLLECTIVE_CONNECTION_STATE_CONNECTING,
+	[COLL_CONN_LOST]	= COLLECTIVE_CONNECTION_STATE_CONNECTING,
+	[COLL_CONN_HELLO]	= COLLECTIVE_CONNECTION_STATE_HELLO,
+	[COLL_CONN_REPLYING]	= COLLECTIVE_CONNECTION_STATE_HELLO,
+	[COLL_CONN_PROVING]	= COLLECTIVE_CONNECTION_STATE_PROVING,
+	[COLL_CONN_OPEN]	= COLLECTIVE_CONNECTION_STATE_OPEN,
+	[COLL_CONN_BROKEN]	= COLLECTIVE_CONNECTION_STATE_OPEN,
+	[COLL_CONN_DOWN]	= COLLECTIVE_CONNECTION_STATE_DOWN,
+};
 
 static int put_connection(struct sk_buff *skb, const struct coll_link *link,
 			  struct coll_conn *conn)
 {
 	struct nlattr *nest;
 
-	/* The states are numbered the same. */
-	static_assert((int)COLL_CONN_DOWN == (int)COLLECTIVE_CONNECTION_STATE_DOWN);
 	if (!conn)
 		return 0;
 	nest = nla_nest_start(skb, COLLECTIVE_A_LINK_CONNECTION);
-	if (!nest || nla_put_u32(skb, COLLECTIVE_A_CONNECTION_STATE, conn_state(conn)) ||
+	if (!nest ||
+	    nla_put_u32(skb, COLLECTIVE_A_CONNECTION_STATE, states[READ_ONCE(conn->state)]) ||
 	    (conn->outgoing && nla_put_flag(skb, COLLECTIVE_A_CONNECTION_OUTGOING)) ||
 	    put_endpoint(skb, conn))
 		return -EMSGSIZE;
