@@ -118,11 +118,17 @@ static u8 *ring_replace(struct coll_tx_ring *ring, u8 *bytes, u32 size)
 	return old == ring->sending ? NULL : old;
 }
 
-static void ring_reserve(struct coll_tx_ring *ring, u32 bytes)
+/* Return: what was reserved before.  @queued: out: bytes that are queued. */
+static u32 ring_reserve(struct coll_tx_ring *ring, u32 bytes, u32 *queued)
 {
+	u32 before;
+
 	spin_lock(&ring->lock);
+	before = ring->reserved;
 	ring->reserved = bytes;
+	*queued = ring->head - ring->tail;
 	spin_unlock(&ring->lock);
+	return before;
 }
 
 /* Has memory of another size become useless, because the ring has changed meanwhile? */
@@ -169,13 +175,16 @@ static int ring_allocate(struct coll_tx_ring *ring, u32 size, bool shrink)
  */
 int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes)
 {
-	u32 size = roundup_pow_of_two(bytes + ring->spare);
+	u32 queued, before, size;
 	int err = 0;
 
+	/* From now on no frame of a query is queued that these requests may need the space of. */
+	before = ring_reserve(ring, bytes, &queued);
+	size = roundup_pow_of_two(bytes + max(queued, COLL_TX_SPARE));
 	if (size > READ_ONCE(ring->size))
 		err = ring_allocate(ring, size, false);
-	if (!err)
-		ring_reserve(ring, bytes);
+	if (err)
+		ring_reserve(ring, before, &queued);
 	return err;
 }
 
@@ -188,9 +197,9 @@ int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes)
  */
 void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes)
 {
-	u32 size = roundup_pow_of_two(bytes);
+	u32 size = roundup_pow_of_two(bytes), queued;
 
-	ring_reserve(ring, bytes);
+	ring_reserve(ring, bytes, &queued);
 	if (size < READ_ONCE(ring->size))
 		ring_allocate(ring, size, true);
 }

@@ -10,6 +10,9 @@
  */
 #define COLL_TX_OPS_FIRST	4U
 
+/* Space for frames of queries in the ring of a busy link, before they are there; bytes. */
+#define COLL_TX_SPARE		8192U
+
 /**
  * struct coll_tx_ring - control frames of a link that are to be sent
  * @lock: protects the rest
@@ -31,8 +34,8 @@
  * fails the group.  An idle link makes its ring small again.  Before the first request it has space
  * for answers only.
  *
- * Frames of queries have the space beyond @reserved.  A busy link has @spare bytes of it; a link
- * that was idle gets it without sleeping.  Without space they are dropped.
+ * Frames of queries have the space beyond @reserved.  A busy link has COLL_TX_SPARE bytes of it at
+ * least; the ring grows for more without sleeping.  Without space they are dropped.
  *
  * When the ring grows, the frames move to the same positions of other memory.  The control runner
  * may be sending from the old memory, which it frees afterwards.

@@ -98,6 +98,9 @@ static void send(u32 from, u32 to, const struct coll_control *control)
 	coll_wire_put_control(packet->bytes, control, INCARNATION);
 }
 
+/* Has each rank something to say in every part of its answer? */
+static bool has_all_parts;
+
 static struct coll_answer answer_of(u32 rank)
 {
 	struct coll_answer answer = {
@@ -109,7 +112,7 @@ static struct coll_answer answer_of(u32 rank)
 		.submitted = rank,
 	};
 
-	coll_answer_add_wait(&answer, (rank + 1) % nranks, 1000 * rank);
+	coll_answer_add_wait(&answer, (rank + 1) % nranks, 1000 * (rank + has_all_parts));
 	if (rank % 2) {
 		answer.parts |= 1U << COLL_ANSWER_OLDEST;
 		answer.oldest = rank;
@@ -117,6 +120,18 @@ static struct coll_answer answer_of(u32 rank)
 		answer.waits[0] = rank - 1;
 	}
 	coll_answer_set_node(&answer, rank % 3 ? "a" : "a-rather-long-name-of-a-host.example.org");
+	if (has_all_parts) {
+		coll_answer_set_node(&answer, "a-host-with-a-name-of-all-parts.of-it.example.org");
+		answer.failed = (struct coll_answer_failure){
+			.instance = rank,
+			.kind = COLLECTIVE_REASON_DEADLINE,
+			.error = ETIMEDOUT,
+			.rank_a = rank,
+			.rank_b = COLLECTIVE_RANK_NONE,
+		};
+		answer.group = answer.failed;
+		answer.parts = (1U << COLL_ANSWER_PARTS) - 1;
+	}
 	return answer;
 }
 
@@ -417,12 +432,13 @@ static void test_lost(void)
 }
 
 /* Links with bounded queues, of ranks that run in any order, some of them seldom. */
-static void test_bounded_links(void)
+static void test_bounded_links(bool all_parts)
 {
 	static const u32 sizes[] = { 2, 16, 64, 100, 256, 1024 };
 	u32 i, k, dropped = 0;
 	bool passed = true;
 
+	has_all_parts = all_parts;
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		begin(sizes[i]);
 		ask(0);
@@ -433,7 +449,9 @@ static void test_bounded_links(void)
 		passed &= knows_living(0);
 		queues_free();
 	}
-	tap_ok(passed && !dropped, "links have space for the answers of 2 to 1,024 ranks");
+	has_all_parts = false;
+	tap_ok(passed && !dropped, "links have space for the answers of 2 to 1,024 ranks%s",
+	       all_parts ? ", which have all parts" : "");
 }
 
 static void test_many_askers(void)
@@ -623,7 +641,8 @@ int main(void)
 	test_sizes();
 	test_dead();
 	test_lost();
-	test_bounded_links();
+	test_bounded_links(false);
+	test_bounded_links(true);
 	test_many_askers();
 	test_again();
 	test_storm();

@@ -8,7 +8,7 @@
 #include "tap.h"
 
 #define LANES	1
-#define SPARE	8192
+#define SPARE	65536
 
 static struct coll_charges charges;
 static struct coll_tx_ring ring;
@@ -155,6 +155,55 @@ static void test_shrink(void)
 	ring_end("a ring that stays large");
 }
 
+/* Return: number of frames that the ring takes of @n frames of queries. */
+static u32 put_spare_frames(u32 n)
+{
+	u8 frame[COLL_CONTROL_SIZE] = { 0 };
+	u32 taken = 0;
+
+	for (; n; n--) {
+		memcpy(frame, &put, sizeof(put));
+		spin_lock(&ring.lock);
+		if (coll_tx_ring_put_spare(&ring, frame)) {
+			taken++;
+			put++;
+		}
+		spin_unlock(&ring.lock);
+	}
+	return taken;
+}
+
+static void test_spare(void)
+{
+	const u32 requests = coll_tx_ring_bytes(LANES, 64);
+	u32 taken, size;
+
+	ring_new();
+	taken = put_spare_frames(10000);
+	tap_ok(taken == SPARE / COLL_CONTROL_SIZE,
+	       "a ring takes frames of queries up to their bound");
+	assert(!coll_tx_ring_grow(&ring, requests));
+	size = ring.size;
+	tap_ok(put_frames(requests / COLL_CONTROL_SIZE) && ring.size == size,
+	       "they take no space from requests that follow");
+	tap_ok(take_frames(4096, NULL) && got == put, "all keep their order");
+	ring_end("a ring with frames of queries");
+
+	ring_new();
+	assert(!coll_tx_ring_grow(&ring, requests));
+	taken = put_spare_frames(COLL_TX_SPARE / COLL_CONTROL_SIZE);
+	tx_ring_env.fails = true;
+	taken += put_spare_frames(10000);
+	tap_ok(taken >= COLL_TX_SPARE / COLL_CONTROL_SIZE &&
+	       put_frames(requests / COLL_CONTROL_SIZE),
+	       "a busy ring has space for some without more memory, and for all of its requests");
+	tap_ok(coll_tx_ring_grow(&ring, 4 * requests) && ring.reserved == requests,
+	       "one that cannot grow reserves nothing more");
+	tx_ring_env.fails = false;
+	assert(take_frames(4096, NULL));
+	ring_end("a busy ring with frames of queries");
+}
+
 int main(void)
 {
 	tap_plan(0);
@@ -162,5 +211,6 @@ int main(void)
 	test_grow_while_sending();
 	test_both_grow();
 	test_shrink();
+	test_spare();
 	return tap_exit();
 }

@@ -25,18 +25,22 @@
 /* Bytes of queued frames beyond which a link of a small group takes no frame of a query. */
 #define COLL_QUERY_SPACE	8192U
 
+/* Frames that may be queued for each rank of a larger group: half of the parts of its answer. */
+#define COLL_QUERY_FRAMES	(COLL_ANSWER_PARTS / 2)
+
 /**
  * coll_query_space() - how much may be queued on a link for a frame of a query to be taken
  * @nranks: ranks of the group
  *
  * The links next to the asking rank carry the answers of many ranks.  Where all ranks run in any
- * order, the longest queue has less than two frames for each rank of a large group (query_test.c).
+ * order, the longest queue has about two frames for each rank of a large group whose answers have
+ * all parts (query_test.c).  On a host with fewer CPUs than ranks it has more.
  *
  * Return: bytes, with that frame.
  */
 static inline u32 coll_query_space(u32 nranks)
 {
-	return max_t(u32, COLL_QUERY_SPACE, 2 * nranks * COLL_CONTROL_SIZE);
+	return max_t(u32, COLL_QUERY_SPACE, COLL_QUERY_FRAMES * nranks * COLL_CONTROL_SIZE);
 }
 
 /**
