@@ -74,29 +74,19 @@ void coll_lane_fail(struct coll_lane *lane)
 			coll_stream_release(conn->stream);
 }
 
-/* Is a task active that fails from its start?  Its abort is on the way, with a kick. */
-static bool lane_has_failing_start(const struct coll_lane *lane)
+/*
+ * Is a task active that fails from its start, or (@matching) that may be found to fail?  Its abort,
+ * or the outcome of matching, is on the way, with a kick.
+ */
+static bool lane_awaits_abort(const struct coll_lane *lane, bool matching)
 {
 	const struct coll_task *task;
 
 	list_for_each_entry(task, &lane->engine.active, node) {
 		const struct coll_part *part = task->args.user;
+		const struct coll_abort *abort = part->abort;
 
-		if (part->abort->at_start && !task->error)
-			return true;
-	}
-	return false;
-}
-
-/* Is a task active that may be found to fail?  The outcome of matching comes with a kick. */
-static bool lane_is_matching(const struct coll_lane *lane)
-{
-	const struct coll_task *task;
-
-	list_for_each_entry(task, &lane->engine.active, node) {
-		const struct coll_part *part = task->args.user;
-
-		if (READ_ONCE(part->abort->matching) && !task->error)
+		if (!task->error && (abort->at_start || (matching && READ_ONCE(abort->matching))))
 			return true;
 	}
 	return false;
@@ -136,7 +126,7 @@ void coll_lane_check_departed(struct coll_lane *lane)
 		return;
 	list_for_each_entry(conn, &lane->conns, node)
 		any |= conn_departed(conn);
-	if (!any || lane_has_failing_start(lane) || lane_is_matching(lane))
+	if (!any || lane_awaits_abort(lane, true))
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
 	/* Before pages are released below: no operation may complete with success after that. */
@@ -187,6 +177,6 @@ void coll_lane_check_refused(struct coll_lane *lane)
 	if (!READ_ONCE(lane->net->any_refused) || list_empty(&lane->engine.active))
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, true, lane_unreachable);
-	if (peer != COLL_NO_RANK && !lane_has_failing_start(lane))
+	if (peer != COLL_NO_RANK && !lane_awaits_abort(lane, false))
 		coll_state_fail(lane->state, &coll_link_get(lane->net, peer)->why);
 }
