@@ -118,17 +118,16 @@ static u8 *ring_replace(struct coll_tx_ring *ring, u8 *bytes, u32 size)
 	return old == ring->sending ? NULL : old;
 }
 
-/* Return: what was reserved before.  @queued: out: bytes that are queued. */
-static u32 ring_reserve(struct coll_tx_ring *ring, u32 bytes, u32 *queued)
+/* Return: bytes that are queued.  The caller serialises this. */
+static u32 ring_reserve(struct coll_tx_ring *ring, u32 bytes)
 {
-	u32 before;
+	u32 queued;
 
 	spin_lock(&ring->lock);
-	before = ring->reserved;
 	ring->reserved = bytes;
-	*queued = ring->head - ring->tail;
+	queued = ring->head - ring->tail;
 	spin_unlock(&ring->lock);
-	return before;
+	return queued;
 }
 
 /* Has memory of another size become useless, because the ring has changed meanwhile? */
@@ -175,16 +174,16 @@ static int ring_allocate(struct coll_tx_ring *ring, u32 size, bool shrink)
  */
 int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes)
 {
-	u32 queued, before, size;
+	u32 before = ring->reserved, queued, size;
 	int err = 0;
 
 	/* From now on no frame of a query is queued that these requests may need the space of. */
-	before = ring_reserve(ring, bytes, &queued);
+	queued = ring_reserve(ring, bytes);
 	size = roundup_pow_of_two(bytes + max(queued, COLL_TX_SPARE));
 	if (size > READ_ONCE(ring->size))
 		err = ring_allocate(ring, size, false);
 	if (err)
-		ring_reserve(ring, before, &queued);
+		ring_reserve(ring, before);
 	return err;
 }
 
@@ -197,9 +196,9 @@ int coll_tx_ring_grow(struct coll_tx_ring *ring, u32 bytes)
  */
 void coll_tx_ring_shrink(struct coll_tx_ring *ring, u32 bytes)
 {
-	u32 size = roundup_pow_of_two(bytes), queued;
+	u32 size = roundup_pow_of_two(bytes);
 
-	ring_reserve(ring, bytes, &queued);
+	ring_reserve(ring, bytes);
 	if (size < READ_ONCE(ring->size))
 		ring_allocate(ring, size, true);
 }
