@@ -272,13 +272,27 @@ static int all_barrier(const int *fd)
 	return err;
 }
 
+/* All but rank 37 call a barrier, and wait for it.  Return: 0 or a negative errno. */
+static int all_wait_for_one(const int *fd)
+{
+	const struct collective_op barrier = {
+		.opcode = COLLECTIVE_BARRIER, .timeout_ms = 60000,
+	};
+	unsigned int i;
+	int err = 0;
+	__u64 id;
+
+	for (i = 0; i < RANKS && !err; i++)
+		if (i != 37)
+			err = member_start(fd[i], &barrier, &id);
+	return err;
+}
+
 TEST_F_TIMEOUT(many, ranks, 100)
 {
-	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 60000 };
 	int err = members_make(self->fd, self->addr, RANKS, self->name, self->id);
 	unsigned int i;
 	struct seen seen;
-	__u64 id;
 
 	if (err == -ENOMEM)
 		SKIP(return, "no memory for 64 ranks");
@@ -287,9 +301,7 @@ TEST_F_TIMEOUT(many, ranks, 100)
 	EXPECT_EQ(RANKS, seen.n);
 	EXPECT_EQ(RANKS, seen.answered);
 	/* All wait for one; the second query goes on while they do. */
-	for (i = 0; i < RANKS; i++)
-		if (i != 37)
-			ASSERT_EQ(0, member_start(self->fd[i], &barrier, &id));
+	ASSERT_EQ(0, all_wait_for_one(self->fd));
 	EXPECT_EQ(0, ask_again(self->name, RANKS, &seen));
 	EXPECT_EQ(RANKS, seen.answered);
 	for (i = 0; i < RANKS; i++)
@@ -299,20 +311,16 @@ TEST_F_TIMEOUT(many, ranks, 100)
 /* Ranks that have completed operations say of their times, too, in one query. */
 TEST_F_TIMEOUT(many, ranks_with_times, 100)
 {
-	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER, .timeout_ms = 60000 };
 	int err = members_make(self->fd, self->addr, RANKS, self->name, self->id);
 	struct seen seen;
 	unsigned int i;
-	__u64 id;
 
 	if (err == -ENOMEM)
 		SKIP(return, "no memory for 64 ranks");
 	ASSERT_EQ(0, err);
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, all_barrier(self->fd));
-	for (i = 0; i < RANKS; i++)
-		if (i != 37)
-			ASSERT_EQ(0, member_start(self->fd[i], &barrier, &id));
+	ASSERT_EQ(0, all_wait_for_one(self->fd));
 	EXPECT_EQ(0, ask_once(self->name, &seen));
 	EXPECT_EQ(RANKS, seen.answered);
 }
