@@ -6,7 +6,7 @@
 #
 # BUILD: folder with examples/, and bin/ unless the tools are installed (default: build/ of the tree)
 # RANKS: number of ranks (default: 4)
-# PLOT: file for the plot (default: none)
+# PLOT: file for the plot, which gnuplot draws (default: none)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 build=${BUILD:-$here/../build}
