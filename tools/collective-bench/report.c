@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <json.h>
+
 #include "report.h"
 
 static const char * const places[PLACES] = { [PLACE_OUT] = "out", [PLACE_IN] = "in" };
@@ -10,8 +12,8 @@ static const char * const places[PLACES] = { [PLACE_OUT] = "out", [PLACE_IN] = "
 static double bus_sum;
 static int bus_lines;
 
-/* Number of JSON objects so far. */
-static int objects;
+/* Document of --json, and its array of results. */
+static struct json_object *json, *results;
 
 static bool registered(const struct bench *bench)
 {
@@ -41,53 +43,85 @@ static const char *op_name(const struct collective *collective, const struct tri
 	return collective->reduces ? bench_op_name(trial->op) : "-";
 }
 
+/* Adds a number with as many digits as mean anything. */
+static void json_add(struct json_object *object, const char *key, const char *format, double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), format, value);
+	json_object_object_add(object, key, json_object_new_double_s(value, text));
+}
+
 static void json_begin(const struct bench *bench, const struct collective *collective)
 {
 	unsigned int version = coll_version();
+	char text[32];
 
-	printf("{\n   \"version\": \"%u.%u\",\n   \"collective\": \"%s\",\n   \"ranks\": %d,\n",
-	       version >> 16, version & 0xffff, collective->name, bench->nranks);
-	printf("   \"in_flight\": %d,\n   \"reproducible\": %s,\n   \"registered\": %s,\n",
-	       bench->nonblocking ? bench->nonblocking : 1,
-	       bench->reproducible ? "true" : "false", registered(bench) ? "true" : "false");
-	/* What coll_init() has accepted has no character that would have to be quoted. */
+	json = json_object_new_object();
+	results = json_object_new_array();
+	snprintf(text, sizeof(text), "%u.%u", version >> 16, version & 0xffff);
+	json_object_object_add(json, "version", json_object_new_string(text));
+	json_object_object_add(json, "collective", json_object_new_string(collective->name));
+	json_object_object_add(json, "ranks", json_object_new_int(bench->nranks));
+	json_object_object_add(json, "in_flight", json_object_new_int(bench->nonblocking ?: 1));
+	json_object_object_add(json, "reproducible", json_object_new_boolean(bench->reproducible));
+	json_object_object_add(json, "registered", json_object_new_boolean(registered(bench)));
 	if (bench->algorithm)
-		printf("   \"algorithm\": \"%s\",\n", bench->algorithm);
-	printf("   \"results\": [");
+		json_object_object_add(json, "algorithm", json_object_new_string(bench->algorithm));
+	json_object_object_add(json, "results", results);
 }
 
-static void json_object(const struct bench *bench, const struct collective *collective,
+static void json_result(const struct bench *bench, const struct collective *collective,
 			const struct trial *trial, int place, const struct outcome *outcome)
 {
-	printf("%s\n      { \"size\": %zu, \"count\": %zu, ", objects++ ? "," : "", trial->size,
-	       trial->count);
-	if (collective->typed)
-		printf("\"type\": \"%s\", \"place\": \"%s\", ", type_name(collective, trial),
-		       places[place]);
+	struct json_object *result = json_object_new_object();
+
+	json_object_object_add(result, "size", json_object_new_uint64(trial->size));
+	json_object_object_add(result, "count", json_object_new_uint64(trial->count));
+	if (collective->typed) {
+		json_object_object_add(result, "type",
+				       json_object_new_string(type_name(collective, trial)));
+		json_object_object_add(result, "place", json_object_new_string(places[place]));
+	}
 	if (collective->reduces)
-		printf("\"op\": \"%s\", ", op_name(collective, trial));
-	printf("\"repetitions\": %" PRIu64 ", ", outcome->repetitions);
-	printf("\"min_us\": %.2f, \"median_us\": %.2f, \"p99_us\": %.2f, ", outcome->min_us,
-	       outcome->median_us, outcome->p99_us);
+		json_object_object_add(result, "op",
+				       json_object_new_string(op_name(collective, trial)));
+	json_object_object_add(result, "repetitions", json_object_new_uint64(outcome->repetitions));
+	json_add(result, "min_us", "%.2f", outcome->min_us);
+	json_add(result, "median_us", "%.2f", outcome->median_us);
+	json_add(result, "p99_us", "%.2f", outcome->p99_us);
 	if (bench->cpu)
-		printf("\"cpu_us\": %.1f, ", outcome->cpu_us);
-	if (collective->bus_factor)
-		printf("\"algbw_GBps\": %.6g, \"busbw_GBps\": %.6g, ",
-		       algorithm_bandwidth(trial, outcome),
-		       bus_bandwidth(bench, collective, trial, outcome));
-	printf("\"wrong\": %" PRIu64 " }", outcome->wrong);
+		json_add(result, "cpu_us", "%.1f", outcome->cpu_us);
+	if (collective->bus_factor) {
+		json_add(result, "algbw_GBps", "%.6g", algorithm_bandwidth(trial, outcome));
+		json_add(result, "busbw_GBps", "%.6g",
+			 bus_bandwidth(bench, collective, trial, outcome));
+	}
+	json_object_object_add(result, "wrong", json_object_new_uint64(outcome->wrong));
+	json_object_array_add(results, result);
 }
 
 static void json_end(const struct bench *bench)
 {
-	printf("\n   ],\n");
+	static const char * const transports[] = { "local", "tcp", "rdma" };
+	struct json_object *links = json_object_new_object();
+	uint64_t sum = 0;
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		json_object_object_add(links, transports[i],
+				       json_object_new_uint64(bench->links[i]));
+		sum += bench->links[i];
+	}
 	if (bus_lines)
-		printf("   \"average_busbw_GBps\": %.6g,\n", bus_sum / bus_lines);
-	if (bench->links[0] || bench->links[1] || bench->links[2])
-		printf("   \"links\": { \"local\": %" PRIu64 ", \"tcp\": %" PRIu64
-		       ", \"rdma\": %" PRIu64 " },\n", bench->links[0], bench->links[1],
-		       bench->links[2]);
-	printf("   \"wrong\": %" PRIu64 "\n}\n", bench->wrong);
+		json_add(json, "average_busbw_GBps", "%.6g", bus_sum / bus_lines);
+	if (sum)
+		json_object_object_add(json, "links", json_object_get(links));
+	json_object_object_add(json, "wrong", json_object_new_uint64(bench->wrong));
+	puts(json_object_to_json_string_ext(json, JSON_C_TO_STRING_PRETTY |
+						  JSON_C_TO_STRING_SPACED));
+	json_object_put(links);
+	json_object_put(json);
 }
 
 static void csv_line(const struct bench *bench, const struct collective *collective,
@@ -214,7 +248,7 @@ static void report_place(const struct bench *bench, const struct collective *col
 	if (bench->format == FORMAT_CSV)
 		csv_line(bench, collective, trial, outcome);
 	if (bench->format == FORMAT_JSON)
-		json_object(bench, collective, trial, place, outcome);
+		json_result(bench, collective, trial, place, outcome);
 	if (!bench->plot)
 		return;
 	snprintf(curve, sizeof(curve), "%s%s%s, %s", type_name(collective, trial),
