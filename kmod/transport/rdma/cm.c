@@ -26,21 +26,10 @@
 /* Longest outage for which it does: the time between two tries grows with it. */
 #define OUTAGE_MOST_MS	6000U
 
-static void conn_set_state(struct coll_rdma_conn *conn, enum coll_rdma_state from,
-			   enum coll_rdma_state to)
+/* What an event has reached.  One that comes after the end changes nothing. */
+static void conn_reached(struct coll_rdma_conn *conn, enum coll_rdma_state state)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&conn->lock, flags);
-	if (conn->state == from)
-		conn->state = to;
-	spin_unlock_irqrestore(&conn->lock, flags);
-}
-
-static void conn_reached(struct coll_rdma_conn *conn, enum coll_rdma_state from,
-			 enum coll_rdma_state to)
-{
-	conn_set_state(conn, from, to);
+	coll_rdma_conn_set_state(conn, state, 0);
 	coll_rdma_conn_notify(conn);
 }
 
@@ -117,10 +106,10 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
-		conn_reached(conn, COLL_RDMA_RESOLVING, COLL_RDMA_ADDRESS);
+		conn_reached(conn, COLL_RDMA_ADDRESS);
 		break;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		conn_reached(conn, COLL_RDMA_RESOLVING, COLL_RDMA_ROUTE);
+		conn_reached(conn, COLL_RDMA_ROUTE);
 		complete_all(&conn->routed);
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
@@ -133,7 +122,7 @@ static int conn_handler(struct rdma_cm_id *id, struct rdma_cm_event *event)
 			conn->depth.in = min_t(u32, conn->depth.in,
 					       event->param.conn.responder_resources);
 		}
-		conn_reached(conn, COLL_RDMA_CALLING, COLL_RDMA_OPEN);
+		conn_reached(conn, COLL_RDMA_OPEN);
 		break;
 	case RDMA_CM_EVENT_ADDR_ERROR:
 	case RDMA_CM_EVENT_ROUTE_ERROR:
@@ -177,8 +166,6 @@ static int listener_called(struct coll_rdma_listener *listener, struct rdma_cm_i
 	conn = coll_rdma_conn_new(id);
 	if (!conn)
 		return -ENOMEM;
-	conn->incoming = true;
-	conn->state = COLL_RDMA_CALLING;
 	conn->hello = hello;
 	conn->bulk = hello.bulk;
 	conn->depth.in = event->param.conn.responder_resources;
@@ -496,7 +483,7 @@ static int conn_accept(struct coll_rdma_conn *conn, const struct coll_charges *c
 	err = rdma_accept(id, &param);
 	rdma_unlock_handler(id);
 	if (!err)
-		conn_set_state(conn, COLL_RDMA_CALLING, COLL_RDMA_OPEN);
+		coll_rdma_conn_set_state(conn, COLL_RDMA_OPEN, 0);
 	return err;
 }
 
@@ -562,7 +549,7 @@ static int conn_call(struct coll_rdma_conn *conn, const struct coll_charges *cha
 	if (err)
 		return err;
 	conn_set_timeout(conn);
-	conn_set_state(conn, COLL_RDMA_ROUTE, COLL_RDMA_CALLING);
+	coll_rdma_conn_set_state(conn, COLL_RDMA_CALLING, 0);
 	return rdma_connect(conn->id, &param);
 }
 
@@ -587,7 +574,7 @@ static int conn_advance(struct coll_rdma_conn *conn, const struct coll_charges *
 		return -ECONNRESET;
 	switch (coll_rdma_conn_state(conn)) {
 	case COLL_RDMA_ADDRESS:
-		conn_set_state(conn, COLL_RDMA_ADDRESS, COLL_RDMA_RESOLVING);
+		coll_rdma_conn_set_state(conn, COLL_RDMA_ROUTING, 0);
 		err = conn_find_route(conn);
 		break;
 	case COLL_RDMA_ROUTE:

@@ -13,7 +13,7 @@
 
 /**
  * coll_rdma_conn_new() - make a connection without endpoint and slots
- * @id: its identifier; NULL: the caller sets it
+ * @id: identifier of a peer's call; NULL: the caller connects, and sets it
  *
  * Context: may sleep.
  * Return: for coll_rdma_conn_free(), or NULL.
@@ -31,6 +31,8 @@ struct coll_rdma_conn *coll_rdma_conn_new(struct rdma_cm_id *id)
 	init_completion(&conn->routed);
 	complete_all(&conn->routed);
 	conn->id = id;
+	conn->incoming = !!id;
+	conn->state = id ? COLL_RDMA_CALLING : COLL_RDMA_RESOLVING;
 	return conn;
 }
 
@@ -193,24 +195,48 @@ void coll_rdma_conn_notify(struct coll_rdma_conn *conn)
 }
 
 /**
+ * coll_rdma_conn_set_state() - let a connection go on to another state
+ * @conn: the connection
+ * @state: the state
+ * @error: of the end: negative errno; of other states: 0
+ *
+ * The connection manager's events and the owner's steps are not ordered.  What does not follow the
+ * state comes too late and changes nothing, so the first error counts.
+ *
+ * Context: any.
+ */
+void coll_rdma_conn_set_state(struct coll_rdma_conn *conn, enum coll_rdma_state state, int error)
+{
+	static const u8 next[COLL_RDMA_STATES] = {
+		[COLL_RDMA_RESOLVING]	= BIT(COLL_RDMA_ADDRESS) | BIT(COLL_RDMA_ENDED),
+		[COLL_RDMA_ADDRESS]	= BIT(COLL_RDMA_ROUTING) | BIT(COLL_RDMA_ENDED),
+		[COLL_RDMA_ROUTING]	= BIT(COLL_RDMA_ROUTE) | BIT(COLL_RDMA_ENDED),
+		[COLL_RDMA_ROUTE]	= BIT(COLL_RDMA_CALLING) | BIT(COLL_RDMA_ENDED),
+		[COLL_RDMA_CALLING]	= BIT(COLL_RDMA_OPEN) | BIT(COLL_RDMA_ENDED),
+		[COLL_RDMA_OPEN]	= BIT(COLL_RDMA_ENDED),
+	};
+	unsigned long flags;
+
+	spin_lock_irqsave(&conn->lock, flags);
+	if (next[conn->state] & BIT(state)) {
+		conn->state = state;
+		/* Pairs with coll_rdma_conn_error(). */
+		smp_store_release(&conn->error, error);
+	}
+	spin_unlock_irqrestore(&conn->lock, flags);
+}
+
+/**
  * coll_rdma_conn_end() - nothing more is sent or received
  * @conn: the connection
- * @error: negative errno; the first one counts
+ * @error: negative errno
  *
  * Context: any.
  */
 void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error)
 {
-	unsigned long flags;
-
-	spin_lock_irqsave(&conn->lock, flags);
-	if (conn->state != COLL_RDMA_ENDED) {
-		conn->state = COLL_RDMA_ENDED;
-		/* Pairs with coll_rdma_conn_error(). */
-		smp_store_release(&conn->error, error);
-	}
-	conn_notify_locked(conn);
-	spin_unlock_irqrestore(&conn->lock, flags);
+	coll_rdma_conn_set_state(conn, COLL_RDMA_ENDED, error);
+	coll_rdma_conn_notify(conn);
 }
 
 /**
@@ -241,7 +267,7 @@ enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn)
  */
 int coll_rdma_conn_error(const struct coll_rdma_conn *conn)
 {
-	/* Pairs with coll_rdma_conn_end(). */
+	/* Pairs with coll_rdma_conn_set_state(). */
 	return smp_load_acquire(&conn->error);
 }
 

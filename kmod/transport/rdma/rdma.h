@@ -139,13 +139,16 @@ struct coll_rdma_reference {
 	__le32 len;
 };
 
+/* The life of a connection: coll_rdma_conn_set_state(). */
 enum coll_rdma_state {
-	COLL_RDMA_RESOLVING,	/* the address of the peer, then the route to it */
-	COLL_RDMA_ADDRESS,	/* the address is known */
-	COLL_RDMA_ROUTE,	/* the route is known */
+	COLL_RDMA_RESOLVING,	/* the connection manager looks for the peer's address */
+	COLL_RDMA_ADDRESS,	/* it is known */
+	COLL_RDMA_ROUTING,	/* the connection manager looks for the route */
+	COLL_RDMA_ROUTE,	/* it is known */
 	COLL_RDMA_CALLING,	/* the peer is called, or has called and is not accepted */
 	COLL_RDMA_OPEN,
 	COLL_RDMA_ENDED,	/* the peer is gone, or the device or a message has failed */
+	COLL_RDMA_STATES
 };
 
 /**
@@ -270,7 +273,7 @@ struct coll_rdma_reading {
  * @mutex: protects all members without another mark
  * @lock: protects @ep, @state, @hello and @lingers, taken with interrupts disabled
  * @ep: its endpoint; NULL: not accepted yet, or closed
- * @state: enum coll_rdma_state
+ * @state: enum coll_rdma_state, written by coll_rdma_conn_set_state()
  * @error: negative errno of the end, stored once under @lock, or 0; read without it
  * @hello: of the peer, once @state is OPEN, or for a call
  * @id: the connection manager's identifier; NULL: device and connection are released
@@ -414,6 +417,7 @@ int coll_rdma_check_device(struct ib_device *device, u32 port);
 void coll_rdma_conn_limit(struct coll_rdma_conn *conn);
 int coll_rdma_conn_setup(struct coll_rdma_conn *conn, const struct coll_charges *charges);
 void coll_rdma_conn_release(struct coll_rdma_conn *conn);
+void coll_rdma_conn_set_state(struct coll_rdma_conn *conn, enum coll_rdma_state state, int error);
 void coll_rdma_conn_end(struct coll_rdma_conn *conn, int error);
 int coll_rdma_conn_error(const struct coll_rdma_conn *conn);
 enum coll_rdma_state coll_rdma_conn_state(struct coll_rdma_conn *conn);
