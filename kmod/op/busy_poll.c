@@ -7,7 +7,6 @@
  *
  * Where two ranks that exchange small payloads in memory share a CPU, each yields to the other
  * while it polls.  So no rank sleeps for a few microseconds, and no worker is woken in its place.
- * A thread that is alone yields to threads of the kernel, as those that move messages by soft-RoCE.
  */
 #include <linux/cpumask.h>
 #include <linux/ktime.h>
@@ -26,12 +25,6 @@
 
 /* Default polling time of a thread. */
 #define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
-
-/*
- * Payload for which a thread yields that is alone on its CPU.  More of it comes in several messages
- * of a transport, and a thread that has slept meanwhile takes more of them at once.
- */
-#define COLL_YIELD_ALONE	1024
 
 /* A thread that got its CPU back only after so long has yielded to one that computes. */
 #define COLL_YIELD_NS	(500 * (u64)NSEC_PER_USEC)
@@ -93,22 +86,16 @@ static const struct coll_cpu_user *bound_lane(const struct coll_requests *reqs,
 }
 
 /*
- * Does a thread gain if it yields?  Two ranks on TCP receive in softirqs in any case.  Among three
- * or more ranks on the CPU, the worker that runs the lanes of all is quicker.
+ * May this thread yield?  A real-time thread yields to few others.  Ranks on TCP receive in
+ * softirqs in any case, and have nothing to gain.  Among three or more ranks on the CPU, the worker
+ * that runs the lanes of all is quicker.
  */
-static bool yield_gains(const struct coll_requests *reqs, u32 processes, u64 bytes)
-{
-	if (processes == 1)
-		return bytes <= COLL_YIELD_ALONE;
-	return processes == 2 && reqs->id->reads && bytes <= COLLECTIVE_EAGER_LIMIT;
-}
-
-/* May this thread yield?  A real-time thread yields to few others. */
-static bool may_yield(const struct coll_wait *wait, struct coll_requests *reqs, u32 processes)
+static bool may_yield(const struct coll_wait *wait, struct coll_requests *reqs)
 {
 	u32 pause = READ_ONCE(reqs->yield_pause);
 
-	if (!yield_gains(reqs, processes, wait->bytes) || current->policy != SCHED_NORMAL)
+	if (!reqs->id->reads || wait->bytes > COLLECTIVE_EAGER_LIMIT ||
+	    current->policy != SCHED_NORMAL)
 		return false;
 	if (!pause)
 		return true;
@@ -138,7 +125,7 @@ void coll_poll_choose(const struct coll_wait *wait, struct coll_requests *reqs,
 	*poll = (struct coll_poll){ .pinned = processes == 1 ? bound : 0 };
 	if (!us || wait->bytes > COLL_POLL_MAX)
 		return;
-	poll->yields = may_yield(wait, reqs, processes);
+	poll->yields = processes == 2 && may_yield(wait, reqs);
 	if (us > 0) {
 		poll->polled = BIT(COLL_WAIT_LANES + wait->nparts) - 1;
 		poll->ns = us * (u64)NSEC_PER_USEC;

@@ -379,8 +379,8 @@ TEST_F(busy_poll, killed)
 #define ROUNDS	20
 
 /*
- * A rank yields to what else is on its CPU while it waits, and hardly ever sleeps.  After a slow
- * yield, as any load of the machine may cause, it sleeps for about a round: the best round counts.
+ * A rank yields to the other while it waits, and hardly ever sleeps.  After a slow yield, as any
+ * load of the machine may cause, it sleeps for about a round: the best round counts.
  */
 static int rank_yields(struct rank *r)
 {
@@ -408,19 +408,6 @@ TEST(yields)
 		SKIP(return, "ranks on TCP sleep");
 	if (slow_machine())
 		SKIP(return, "a turn lasts too long");
-	EXPECT_EQ(0, group_run(&config, rank_yields, NULL));
-}
-
-/* Alone on its CPU, a rank yields to the threads of the kernel that are the RDMA device. */
-TEST(yields_to_device)
-{
-	const unsigned int rdma[] = { COLLECTIVE_TRANSPORT_RDMA, COLLECTIVE_TRANSPORT_RDMA };
-	const struct group_config config = { .nranks = 2, .bound = true, .transport = rdma };
-
-	if (!rdma_offered())
-		SKIP(return, "no collective_rdma.ko");
-	if (slow_machine())
-		SKIP(return, "a message lasts too long");
 	EXPECT_EQ(0, group_run(&config, rank_yields, NULL));
 }
 
