@@ -8,6 +8,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 #include "lib/sizes.h"
 #include "lib/values.h"
 
@@ -276,17 +277,7 @@ TEST_F_TIMEOUT(allreduce, scribble, 100)
 	EXPECT_EQ(0, group_run(&variant->config, rank_scribble, NULL));
 }
 
-/* Emulated machines need more than the default timeout of 30 s for some tests. */
-FIXTURE(slow) {
-};
-
-FIXTURE_SETUP(slow)
-{
-}
-
-FIXTURE_TEARDOWN(slow)
-{
-}
+TIMED_TESTS(slow)
 
 /*
  * Statistics

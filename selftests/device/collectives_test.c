@@ -7,6 +7,7 @@
 
 #include "lib/call.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 #include "lib/sizes.h"
 
 /* Compute the expected block of the result of @rank. */
@@ -266,17 +267,7 @@ TEST_F(collectives, golden)
 	EXPECT_EQ(0, group_run(&variant->config, rank_golden, NULL));
 }
 
-/* Emulated machines need more than the default timeout of 30 s for some tests. */
-FIXTURE(slow) {
-};
-
-FIXTURE_SETUP(slow)
-{
-}
-
-FIXTURE_TEARDOWN(slow)
-{
-}
+TIMED_TESTS(slow)
 
 static int rank_lanes(struct rank *r)
 {

@@ -11,6 +11,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 
 #define INFLIGHT	512
 #define LANES		8
@@ -20,17 +21,7 @@
 
 enum { FLAG_FULL, FLAG_FAILED };
 
-/* Emulated machines need more than the default timeout of 30 s for some tests. */
-FIXTURE(slow) {
-};
-
-FIXTURE_SETUP(slow)
-{
-}
-
-FIXTURE_TEARDOWN(slow)
-{
-}
+TIMED_TESTS(slow)
 
 /* A network namespace in which sockets have minimal buffers. */
 static int network_narrow(void)

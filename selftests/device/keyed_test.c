@@ -10,20 +10,12 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 #include "lib/record.h"
 
 #define KEYS	500
 
-FIXTURE(keyed) {
-};
-
-FIXTURE_SETUP(keyed)
-{
-}
-
-FIXTURE_TEARDOWN(keyed)
-{
-}
+TIMED_TESTS(keyed)
 
 /**
  * struct use - one use of a key, in a thread of its own

@@ -6,19 +6,11 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 
 #define MOST	(300 * 1024)
 
-FIXTURE(p2p) {
-};
-
-FIXTURE_SETUP(p2p)
-{
-}
-
-FIXTURE_TEARDOWN(p2p)
-{
-}
+TIMED_TESTS(p2p)
 
 static struct collective_op message(int opcode, unsigned int peer, __s32 *data, __u64 count)
 {

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "lib/group.h"
+#include "lib/memory.h"
 #include "kselftest_harness.h"
 
 #define RDMA	COLLECTIVE_TRANSPORT_RDMA
@@ -43,14 +44,6 @@ FIXTURE_SETUP(rdma)
 
 FIXTURE_TEARDOWN(rdma)
 {
-}
-
-static __u8 *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
 }
 
 static __u8 value(unsigned int rank, size_t at, unsigned int round)

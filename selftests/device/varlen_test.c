@@ -10,20 +10,12 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 
 #define MOST	(300 * 1024)
 #define EMPTY	0x5a5a5a5a
 
-FIXTURE(varlen) {
-};
-
-FIXTURE_SETUP(varlen)
-{
-}
-
-FIXTURE_TEARDOWN(varlen)
-{
-}
+TIMED_TESTS(varlen)
 
 static int submit(int fd, const struct collective_op *op, __u64 *received)
 {

@@ -6,6 +6,8 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/memory.h"
+#include "lib/timed.h"
 #include "lib/machine.h"
 #include "lib/record.h"
 
@@ -16,25 +18,7 @@
 
 enum { FLAG_BUSY, FLAG_FAILED };
 
-static void *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-/* Emulated machines need more than the default timeout of 30 s for some tests. */
-FIXTURE(slow) {
-};
-
-FIXTURE_SETUP(slow)
-{
-}
-
-FIXTURE_TEARDOWN(slow)
-{
-}
+TIMED_TESTS(slow)
 
 static int rank_deadline(struct rank *r)
 {

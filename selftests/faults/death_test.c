@@ -10,31 +10,15 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/memory.h"
+#include "lib/timed.h"
 
 /* Survivors learn of a death at once; this is enough for slow machines. */
 #define TOLD_MS		4000
 
 enum { FLAG_BUSY, FLAG_DONE, FLAG_TIME = 8, FLAG_RANK = 32 };
 
-static void *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-/* Emulated machines need more than the default timeout of 30 s for some tests. */
-FIXTURE(slow) {
-};
-
-FIXTURE_SETUP(slow)
-{
-}
-
-FIXTURE_TEARDOWN(slow)
-{
-}
+TIMED_TESTS(slow)
 
 struct death {
 	unsigned int victim;

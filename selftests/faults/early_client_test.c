@@ -3,30 +3,14 @@
 #include <netinet/in.h>
 
 #include "lib/group.h"
+#include "lib/memory.h"
 #include "lib/tcp_only.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 
 enum { FLAG_BUSY };
 
-static void *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-/* Emulated machines need more than the default timeout of 30 s for some tests. */
-FIXTURE(slow) {
-};
-
-FIXTURE_SETUP(slow)
-{
-}
-
-FIXTURE_TEARDOWN(slow)
-{
-}
+TIMED_TESTS(slow)
 
 static int unauth_dial(const struct sockaddr_storage *addr, size_t bytes, unsigned int seed)
 {

@@ -9,6 +9,7 @@
 #include "lib/any_transport.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 #include "lib/machine.h"
 
 /* More than an earlier table of failed operations had entries. */
@@ -19,16 +20,7 @@
 /* Operations in flight at a time. */
 #define BATCH		200
 
-FIXTURE(late_rank) {
-};
-
-FIXTURE_SETUP(late_rank)
-{
-}
-
-FIXTURE_TEARDOWN(late_rank)
-{
-}
+TIMED_TESTS(late_rank)
 
 static int barrier(struct rank *r, __u32 timeout_ms)
 {

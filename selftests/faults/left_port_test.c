@@ -11,6 +11,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 
 /* Among this many ranks, the first has no link to the fourth before it needs one. */
 enum { RANKS = 6, CALLER = 0, GONE = 3 };
@@ -72,16 +73,7 @@ static int rank_of_six(struct rank *r)
 	return err;
 }
 
-FIXTURE(left_port) {
-};
-
-FIXTURE_SETUP(left_port)
-{
-}
-
-FIXTURE_TEARDOWN(left_port)
-{
-}
+TIMED_TESTS(left_port)
 
 TEST_F_TIMEOUT(left_port, hears_nothing, 60)
 {

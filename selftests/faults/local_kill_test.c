@@ -15,6 +15,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 #include "lib/call.h"
 #include "lib/leak_check.h"
 #include "lib/local_only.h"
@@ -267,16 +268,7 @@ static size_t much(void)
 	return (size_t)env_number("LOCAL_KILL_MIB", slow_machine() ? 8 : 64) << 20;
 }
 
-FIXTURE(local_kill) {
-};
-
-FIXTURE_SETUP(local_kill)
-{
-}
-
-FIXTURE_TEARDOWN(local_kill)
-{
-}
+TIMED_TESTS(local_kill)
 
 TEST_F_TIMEOUT(local_kill, kill, 3600)
 {

@@ -19,6 +19,7 @@
 #include "lib/group.h"
 #include "lib/machine.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 #include "lib/call.h"
 #include "lib/local_only.h"
 #include "lib/pass_file.h"
@@ -271,16 +272,7 @@ TEST_F_TIMEOUT(two_ranks, handed_over, 60)
 		munmap(area[i], 2 * BYTES);
 }
 
-FIXTURE(changed) {
-};
-
-FIXTURE_SETUP(changed)
-{
-}
-
-FIXTURE_TEARDOWN(changed)
-{
-}
+TIMED_TESTS(changed)
 
 static int add(const struct rank *r, __u8 *area)
 {

@@ -9,6 +9,7 @@
 
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/timed.h"
 
 enum { RANKS = 6, OPERATIONS = 300, FAIL_MS = 2000 };
 
@@ -75,16 +76,7 @@ static int rank_passes_on(struct rank *r)
 	return 0;
 }
 
-FIXTURE(passed_on) {
-};
-
-FIXTURE_SETUP(passed_on)
-{
-}
-
-FIXTURE_TEARDOWN(passed_on)
-{
-}
+TIMED_TESTS(passed_on)
 
 TEST_F_TIMEOUT(passed_on, hundreds_of_failures, 120)
 {

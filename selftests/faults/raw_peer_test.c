@@ -14,18 +14,11 @@
 #include "core/wire/wire.h"
 #include "lib/group.h"
 #include "kselftest_harness.h"
+#include "lib/memory.h"
 #include "lib/raw_peer.h"
 #include "lib/tcp_only.h"
 
 #define RAW_PEERS_MAX	2
-
-static void *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 /* Make @name a group of @n raw peers and, as its last rank, a member. Return: its file, or -1. */
 static int peers_make(char *name, size_t size, struct raw_peer *peer, unsigned int n)

@@ -18,6 +18,7 @@
 #include "core/wire/wire.h"
 #include "faults/rdma_peer.h"
 #include "lib/group.h"
+#include "lib/memory.h"
 #include "lib/raw_peer.h"
 #include "kselftest_harness.h"
 
@@ -61,14 +62,6 @@ struct member {
 	__s32 *recv;
 	__u64 request;
 };
-
-static void *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 /* Introduce the peer, and see that it is taken for that.  Return: 0 or 1. */
 static int introduce(struct member *m, struct rdma_peer *peer, int kind, __u32 inflight)

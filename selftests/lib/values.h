@@ -19,6 +19,7 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 #define U64_MAX	UINT64_MAX
 
+#include "lib/memory.h"
 #include "unit/reduce_reference.h"
 
 #define PERIOD	61
@@ -83,14 +84,6 @@ static inline bool all_are(const __u8 *at, __u8 value, size_t len)
 		if (*at++ != value)
 			return false;
 	return true;
-}
-
-static inline void *memory(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
 }
 
 /* The bitwise operations take integers only. */
