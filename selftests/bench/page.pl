@@ -38,33 +38,33 @@ sub figure
 	return $text;
 }
 
-# A simple table: the first @left columns are text, the others are figures.
+# A simple table of no more than 100 columns: the first @left columns are text, the others are
+# figures.  Heads have a word a line, but for names of two words.
 sub table
 {
-	my ($left, @rows) = @_;
+	my ($left, $heads, @rows) = @_;
+	my @words = map { (my $head = $_) =~ s/Open MPI/Open\0MPI/; [map { tr/\0/ /r } split / /, $head] } @$heads;
+	my ($most) = sort { $b <=> $a } map { scalar @$_ } @words;
 	my @width;
+	my @lines = map { my $n = $_; [map { $_->[$n] // '' } @words] } 0 .. $most - 1;
 
-	for my $row (@rows) {
+	for my $row (@lines, @rows) {
 		for my $i (0 .. $#$row) {
 			my $length = length $row->[$i];
 			$width[$i] = $length if $length > ($width[$i] // 1);
 		}
 	}
-	my $rule = join('  ', map { '=' x $_ } @width) . "\n";
-	my $text = $rule;
-	for my $n (0 .. $#rows) {
-		my $row = $rows[$n];
-		my $line = join '  ', map {
-			my $cell = $row->[$_];
-			# Simple tables take an empty first cell for a continued line.
-			$cell = '\\' if !$_ && $cell eq '';
-			sprintf($_ < $left ? '%-*s' : '%*s', $width[$_], $cell)
-		} 0 .. $#$row;
+	my $rule = join(' ', map { '=' x $_ } @width);
+	my $text = "$rule\n";
+	for my $n (0 .. $#lines + @rows) {
+		my $row = $n <= $#lines ? $lines[$n] : $rows[$n - @lines];
+		my $line = join ' ', map { sprintf($_ < $left ? '%-*s' : '%*s', $width[$_], $row->[$_]) } 0 .. $#$row;
 		$line =~ s/ +$//;
 		$text .= "$line\n";
-		$text .= $rule unless $n;
+		$text .= "$rule\n" if $n == $#lines;
 	}
-	return "$text$rule\n";
+	die "page: a table has " . length($rule) . " columns\n" if length $rule > 100;
+	return "$text$rule\n\n";
 }
 
 # The systems that have one of the cells.
@@ -73,6 +73,14 @@ sub present
 	my %there = map { $_->{system} => 1 } @_;
 
 	return grep { $there{$_} } @systems;
+}
+
+# Which trees were measured: "aa9973a (2026-11-26)".
+sub trees
+{
+	my %date = map { $_->{commit} => $_->{date} } @_;
+
+	return join ' and ', map { ($_ || 'an unnamed tree') . ($date{$_} ? " ($date{$_})" : '') } sort keys %date;
 }
 
 # A row for each different @key, a column for each system; @value gives a cell's text.
@@ -86,38 +94,47 @@ sub by_system
 		my $name = join "\0", $key->($cell), $cell->{commit};
 		push @order, $name unless $rows{$name};
 		$rows{$name}{$cell->{system}} = $value->($cell);
-		$rows{$name}{date} = $cell->{date};
 	}
-	return table(scalar(@$heads), [@$heads, (map { $title{$_} } @present), 'commit', 'date'],
-		     map {
+	return "Measured: " . trees(@cells) . ".\n\n" .
+		table(scalar(@$heads), [@$heads, map { $title{$_} } @present], map {
 			my $name = $_;
 			my ($commit, @key) = reverse split /\0/, $name, -1;
-			[reverse(@key), (map { $rows{$name}{$_} // '-' } @present),
-			 $commit eq '' ? '-' : $commit, $rows{$name}{date} || '-']
-		     } @order);
+			[reverse(@key), map { $rows{$name}{$_} // '-' } @present]
+		} @order);
+}
+
+# The cells by collective, in their order of ranks and sizes.
+sub by_collective
+{
+	my %of;
+
+	push @{$of{$_->{collective}}}, $_
+		for sort { $a->{ranks} <=> $b->{ranks} || $a->{bytes} <=> $b->{bytes} } @_;
+	return map { $of{$_} ? [$_, @{$of{$_}}] : () } @collectives;
 }
 
 sub times
 {
-	my @cells = @_;
-	my %nth = map { $collectives[$_] => $_ } 0 .. $#collectives;
+	my ($machine, @cells) = @_;
+	my @key = (['ranks', 'size'], sub { ($_[0]{ranks}, size_name($_[0]{bytes})) });
 
-	@cells = sort { $nth{$a->{collective}} <=> $nth{$b->{collective}} ||
-			$a->{ranks} <=> $b->{ranks} || $a->{bytes} <=> $b->{bytes} } @cells;
-	print "Time, microseconds:\n\n",
-		by_system(['collective', 'ranks', 'size'],
-			  sub { ($_[0]{collective}, $_[0]{ranks}, size_name($_[0]{bytes})) },
-			  sub { figure($_[0]{median}) }, @cells);
-	@cells = grep { $_->{cpu_us} } @cells;
-	print "CPU time of the whole machine, seconds a GiB:\n\n",
-		by_system(['collective', 'ranks', 'size'],
-			  sub { ($_[0]{collective}, $_[0]{ranks}, size_name($_[0]{bytes})) },
-			  sub { figure($_[0]{cpu_us} / 1e6 * (1 << 30) / $_[0]{bytes}, 2) }, @cells)
-		if @cells;
+	for (by_collective(@cells)) {
+		my ($collective, @of) = @$_;
+		my @cpu = grep { $_->{cpu_us} } @of;
+		my $chart = "$machine-$collective.svg";
+
+		print "**$collective**, microseconds:\n\n";
+		print ".. image:: results/$chart\n   :alt: Time of $collective over the size\n\n" if -e $chart;
+		print by_system(@key, sub { figure($_[0]{median}) }, @of);
+		print "CPU time of the whole machine for $collective, seconds a GiB:\n\n",
+			by_system(@key, sub { figure($_[0]{cpu_us} / 1e6 * (1 << 30) / $_[0]{bytes}, 2) }, @cpu)
+			if @cpu;
+	}
 }
 
 sub links
 {
+	shift;
 	print "Links of a limited rate, Mbit/s each way:\n\n",
 		by_system(['link', 'delay'],
 			  sub { my ($mbit, $ms) = split /:/, $_[0]{parameter};
@@ -128,6 +145,7 @@ sub links
 
 sub overlaps
 {
+	shift;
 	print "Hidden behind computation, per cent, and the time of the operation alone, ",
 		"microseconds:\n\n",
 		by_system(['size', 'computation'],
@@ -138,6 +156,7 @@ sub overlaps
 
 sub footprints
 {
+	shift;
 	print "Memory of the kernel, KiB, and the ends of connections it is for:\n\n",
 		by_system(['ranks', 'ends'], sub { ($_[0]{ranks}, $_[0]{parameter}) },
 			  sub { figure($_[0]{median}) }, @_);
@@ -186,7 +205,7 @@ Results
 
 One section a machine, made from the cells in ``Documentation/performance/results/``.
 :doc:`method` says how they are measured and what the columns of these files are.  Each
-figure is the median over the rounds.  *commit* and *date* are those of the measured tree.
+figure is the median over the rounds.  Charts have both axes logarithmic; the figures are below.
 
 *Relative only* marks User-Mode Linux: system calls and interrupts cost much more there than
 natively, so its figures compare systems on one kernel and say nothing of absolute speed.
@@ -202,7 +221,7 @@ for my $name (@machines) {
 		print "\n$title\n", '=' x length $title, "\n\n$text{$name}\n";
 		for my $kind (qw(time link overlap footprint)) {
 			my @of = grep { $_->{table} eq $kind } @{$cells{$name}{$kernel}};
-			$emit{$kind}->(@of) if @of;
+			$emit{$kind}->($name, @of) if @of;
 		}
 	}
 }
