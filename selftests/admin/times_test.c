@@ -365,6 +365,8 @@ TEST_F(two_ranks, messages)
 
 /* More ranks than a message of times names, of which rank 0 waits for each of the others. */
 #define MANY	24
+/* For so long in all, so that no other wait is taken for it. */
+#define LATE_NS	(8 * MS)
 
 /**
  * struct waits - how long rank 0 has waited for other ranks to send
@@ -399,28 +401,47 @@ static int count_named(const struct coll_admin_time *time, void *arg)
 	return 0;
 }
 
-/* Each rank sends to rank 0 what that has waited for. */
-static int receive_late(const int *fd)
+/* Rank 0 receives from a rank that sends late. */
+static int receive_late(const int *fd, unsigned int rank)
 {
 	int in = 1, out;
-	struct collective_op op = { .type = COLLECTIVE_INT32, .count = 1 };
-	unsigned int rank;
+	struct collective_op op = {
+		.opcode	= COLLECTIVE_RECV,
+		.type	= COLLECTIVE_INT32,
+		.count	= 1,
+		.root	= rank,
+		.recv	= (uintptr_t)&out,
+	};
 	__u64 id;
 
-	for (rank = 1; rank < MANY; rank++) {
-		op.opcode = COLLECTIVE_RECV;
-		op.root = rank;
-		op.send = 0;
-		op.recv = (uintptr_t)&out;
-		CHECK_EQ(0, member_start(fd[0], &op, &id));
-		sleep_ms(20);
-		op.opcode = COLLECTIVE_SEND;
-		op.root = 0;
-		op.send = (uintptr_t)&in;
-		op.recv = 0;
-		CHECK_EQ(0, member_submit(fd[rank], &op));
-		CHECK_EQ(0, member_wait(fd[0], id, 0));
-	}
+	CHECK_EQ(0, member_start(fd[0], &op, &id));
+	sleep_ms(20);
+	op.opcode = COLLECTIVE_SEND;
+	op.root = 0;
+	op.send = (uintptr_t)&in;
+	op.recv = 0;
+	CHECK_EQ(0, member_submit(fd[rank], &op));
+	CHECK_EQ(0, member_wait(fd[0], id, 0));
+	return 0;
+}
+
+/*
+ * The lane of rank 0 may begin long after the call, on a busy machine, and waits for less then: what
+ * it has waited for a rank in several of them counts.
+ */
+static int receive_all_late(const int *fd, struct coll_admin *admin, const char *group,
+			    struct waits *waits)
+{
+	unsigned int rank, tries;
+
+	for (rank = 1; rank < MANY; rank++)
+		for (tries = 0; tries < 20; tries++) {
+			CHECK_EQ(0, receive_late(fd, rank));
+			*waits = (struct waits){ 0 };
+			CHECK(coll_admin_waits(admin, group, COLL_ADMIN_ALL, take_wait, waits) >= 0);
+			if (waits->waited[rank] >= LATE_NS)
+				break;
+		}
 	return 0;
 }
 
@@ -436,14 +457,13 @@ TEST(many_peers)
 
 	group_unique(name, sizeof(name), &id);
 	ASSERT_EQ(0, members_make(fd, addr, MANY, name, id));
-	ASSERT_EQ(0, receive_late(fd));
 	ASSERT_EQ(0, coll_admin_open(&admin));
+	ASSERT_EQ(0, receive_all_late(fd, admin, name, &waits));
 	EXPECT_LE(0, coll_admin_times(admin, name, 0, count_named, &named));
 	EXPECT_EQ(COLL_ADMIN_WAITED, named);
-	EXPECT_LE(0, coll_admin_waits(admin, name, COLL_ADMIN_ALL, take_wait, &waits));
 	EXPECT_EQ(MANY - 1, waits.n);
 	for (i = 1; i < MANY; i++)
-		EXPECT_LE(8 * MS, waits.waited[i]);
+		EXPECT_LE(LATE_NS, waits.waited[i]);
 	coll_admin_close(admin);
 	for (i = 0; i < MANY; i++)
 		close(fd[i]);
