@@ -127,11 +127,12 @@ static struct coll_tcp_end *endpoint_detach(struct coll_endpoint *ep)
 	struct coll_tcp_end *end = coll_tcp_end(ep);
 	struct sock *sk = end->sock->sk;
 
-	coll_tcp_info_attach(ep, NULL);
 	write_lock_bh(&sk->sk_callback_lock);
 	rcu_assign_sk_user_data(sk, NULL);
 	socket_restore(end, sk);
 	write_unlock_bh(&sk->sk_callback_lock);
+	/* After the last callback, which may look at the end (coll_tcp_can_defer_rx()). */
+	coll_tcp_info_attach(ep, NULL);
 	ep->transport = NULL;
 	return end;
 }
