@@ -144,7 +144,8 @@ void coll_link_heartbeat(struct coll_link *link, u64 now)
 {
 	struct coll_net *net = link->net;
 
-	if (READ_ONCE(net->state->aborted))
+	/* A rank that leaves says nothing any more, whatever its LEAVE waits for. */
+	if (READ_ONCE(net->state->aborted) || READ_ONCE(net->state->stopped))
 		return;
 	if (link->peer_left) {
 		check_leave(link);
