@@ -406,7 +406,7 @@ void coll_net_shrink(struct coll_net *net)
 	if (net->tx_ops <= COLL_TX_OPS_FIRST)
 		coll_for_each_link(link, net)
 			coll_tx_ring_shrink(&link->tx_ring, bytes);
-	mutex_unlock(&net->link_mutex);
+	coll_net_unlock_links(net);
 }
 
 /* Let rings that are low grow.  Return: 0, -EDQUOT or -ENOMEM. */
