@@ -99,13 +99,15 @@ static bool conn_departed(const struct coll_conn *conn)
 		(coll_conn_is_down(conn) || READ_ONCE(conn->link->leave_timed_out));
 }
 
-static bool lane_peer_departed(void *ctx, u32 peer)
+/* Matching may find that a task fails for another reason, and has the lane look again. */
+static bool lane_peer_departed(void *ctx, const struct coll_task *task, u32 peer)
 {
+	const struct coll_part *part = task->args.user;
 	const struct coll_lane *lane = ctx;
 	struct coll_link *link = coll_link_get(lane->net, peer);
 	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
-	return conn && conn_departed(conn);
+	return conn && !READ_ONCE(part->abort->matching) && conn_departed(conn);
 }
 
 /**
@@ -126,12 +128,14 @@ void coll_lane_check_departed(struct coll_lane *lane)
 		return;
 	list_for_each_entry(conn, &lane->conns, node)
 		any |= conn_departed(conn);
-	if (!any || lane_awaits_abort(lane, true))
+	if (!any || lane_awaits_abort(lane, false))
 		return;
 	peer = coll_engine_find_lacking(&lane->engine, false, lane_peer_departed);
 	/* Before pages are released below: no operation may complete with success after that. */
 	if (peer != COLL_NO_RANK)
 		coll_state_fail_kind(lane->state, COLLECTIVE_REASON_LEFT, peer, lane->id->rank);
+	else if (lane_awaits_abort(lane, true))
+		return;
 	list_for_each_entry(conn, &lane->conns, node) {
 		if (!conn_departed(conn))
 			continue;
@@ -157,7 +161,7 @@ static bool lane_link_unusable(const struct coll_lane *lane, const struct coll_l
 		(!conn || coll_conn_is_down(conn));
 }
 
-static bool lane_unreachable(void *ctx, u32 peer)
+static bool lane_unreachable(void *ctx, const struct coll_task *task, u32 peer)
 {
 	const struct coll_lane *lane = ctx;
 	const struct coll_link *link = coll_link_get(lane->net, peer);

@@ -22,6 +22,9 @@
 #define BLOCK_MAX	1600000
 #define BLOCK_FRAME	((16 * 65464 - 32) / 64 * 64 / 2)
 
+/* Flags of a group: an operation was called, or has ended. */
+enum { FLAG_CALLED, FLAG_ENDED };
+
 enum form {
 	GATHERV,
 	SCATTERV,
@@ -533,6 +536,37 @@ TEST_F_TIMEOUT(count_mismatch, all_know, 100)
 	struct coll_config config = { .size = sizeof(config), .timeout_ms = TIMEOUT_MS };
 
 	EXPECT_EQ(0, lib_group_run(variant->nranks, &config, rank_all_know, NULL));
+}
+
+/*
+ * A rank leaves that a receive needs, while no rank can say yet whether the counts of an earlier
+ * operation match: two have not called it, and do not before the receive has ended.
+ */
+static int rank_left_meanwhile(struct lib_rank *me)
+{
+	struct coll_request *exchange, *receive;
+	size_t counts[4] = { 1, 1, 1, 1 };
+	__u32 in[4], out[4] = { 0 }, message;
+
+	if (me->rank == 1)
+		return !flag_wait(me->shared, FLAG_CALLED, 1, TIMEOUT_MS);
+	if (me->rank)
+		return !flag_wait(me->shared, FLAG_ENDED, 1, TIMEOUT_MS);
+	CHECK_EQ(0, coll_ialltoallv(me->comm, out, counts, NULL, in, counts, NULL, COLL_UINT32,
+				    &exchange));
+	CHECK_EQ(0, coll_irecv(me->comm, &message, 1, COLL_UINT32, 1, 0, &receive));
+	flag_set(me->shared, FLAG_CALLED, 1);
+	CHECK_EQ(-ECONNRESET, coll_wait(receive));
+	flag_set(me->shared, FLAG_ENDED, 1);
+	CHECK_EQ(-ECONNRESET, coll_wait(exchange));
+	return 0;
+}
+
+TEST(left_meanwhile)
+{
+	struct coll_config config = { .size = sizeof(config), .timeout_ms = TIMEOUT_MS / 4 };
+
+	EXPECT_EQ(0, lib_group_run(4, &config, rank_left_meanwhile, NULL));
 }
 
 TEST_HARNESS_MAIN

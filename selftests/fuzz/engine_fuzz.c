@@ -108,8 +108,9 @@ static void act_connect(struct rig *rig, struct input *in)
 	peer_connect(rig, rig_peer(rig, in));
 }
 
-static bool is_odd(void *ctx, u32 peer)
+static bool is_odd(void *ctx, const struct coll_task *task, u32 peer)
 {
+	(void)task;
 	(void)ctx;
 	return peer & 1;
 }

@@ -663,15 +663,17 @@ static void test_saved_input(void)
 
 static u64 gone_asked;
 
-static bool gone_one(void *ctx, u32 peer)
+static bool gone_one(void *ctx, const struct coll_task *task, u32 peer)
 {
+	(void)task;
 	(void)ctx;
 	gone_asked++;
 	return peer == 1;
 }
 
-static bool gone_none(void *ctx, u32 peer)
+static bool gone_none(void *ctx, const struct coll_task *task, u32 peer)
 {
+	(void)task;
 	(void)ctx;
 	(void)peer;
 	gone_asked++;

@@ -292,21 +292,20 @@ u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget)
  * @engine: the engine
  * @failed: true: include failed tasks, which may wait until the peer has consumed their
  *	memory
- * @gone: returns true if a peer has departed; it gets the engine's @ctx
+ * @gone: tells whether a peer has departed, and whether that matters to a task
  *
  * One look at each task and at each stream, however many peers have departed.
  *
  * Return: a peer that is needed, or COLL_NO_RANK.
  */
-u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
-			     bool (*gone)(void *ctx, u32 peer))
+u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed, coll_gone_fn gone)
 {
 	const struct coll_stream *stream;
 	const struct coll_task *task;
 
 	list_for_each_entry(stream, &engine->streams, node)
 		if (stream->tx_task && (failed || !stream->tx_task->error) &&
-		    gone(engine->ctx, stream->peer))
+		    gone(engine->ctx, stream->tx_task, stream->peer))
 			return stream->peer;
 	list_for_each_entry(task, &engine->active, node) {
 		u32 peer = task->error &&

@@ -482,6 +482,9 @@ struct coll_stream {
 	u32 unexp_tail[COLL_UNEXP_HASH];
 };
 
+/* Has @peer departed, and does that matter to a task?  @ctx: of its engine. */
+typedef bool (*coll_gone_fn)(void *ctx, const struct coll_task *task, u32 peer);
+
 /* awaited.c */
 u32 coll_task_awaited(const struct coll_task *task);
 
@@ -495,8 +498,7 @@ bool coll_engine_move(struct coll_engine *engine, u64 budget);
 void coll_engine_withdrawn(struct coll_engine *engine, u64 instance);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);
-u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed,
-			     bool (*gone)(void *ctx, u32 peer));
+u32 coll_engine_find_lacking(const struct coll_engine *engine, bool failed, coll_gone_fn gone);
 
 /* stream_tx.c and stream_rx.c */
 void coll_stream_init(struct coll_stream *stream, struct coll_engine *engine, u32 peer,

@@ -715,25 +715,25 @@ void coll_task_connected(struct coll_task *task, const struct coll_stream *strea
 /**
  * coll_task_find_lacking() - does a task need a departed peer?
  * @task: the task
- * @gone: returns true if a peer has departed
+ * @gone: see coll_engine_find_lacking()
  *
  * Looks at the current steps only.  Frames that are open are found by their streams.
  *
  * Return: a departed peer that the task needs to complete, or COLL_NO_RANK.
  */
-u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer))
+u32 coll_task_find_lacking(const struct coll_task *task, coll_gone_fn gone)
 {
 	void *ctx = task->engine->ctx;
 	u32 i;
 
 	for (i = 0; i < COLL_ZC_REFS; i++)
-		if (task->zc_ref[i].stream && gone(ctx, task->zc_ref[i].stream->peer))
+		if (task->zc_ref[i].stream && gone(ctx, task, task->zc_ref[i].stream->peer))
 			return task->zc_ref[i].stream->peer;
 	if (task->state == COLL_TASK_ABORTED)
 		return COLL_NO_RANK;
-	if (!task_rx_done(task) && task->rx.from != COLL_NO_RANK && gone(ctx, task->rx.from))
+	if (!task_rx_done(task) && task->rx.from != COLL_NO_RANK && gone(ctx, task, task->rx.from))
 		return task->rx.from;
-	if (!task_tx_done(task) && task->tx.to != COLL_NO_RANK && gone(ctx, task->tx.to))
+	if (!task_tx_done(task) && task->tx.to != COLL_NO_RANK && gone(ctx, task, task->tx.to))
 		return task->tx.to;
 	return COLL_NO_RANK;
 }

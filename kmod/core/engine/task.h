@@ -87,7 +87,7 @@ u64 coll_task_move(struct coll_task *task, u64 budget);
 void coll_task_abort(struct coll_task *task, int error);
 void coll_task_tick(struct coll_task *task);
 void coll_task_connected(struct coll_task *task, const struct coll_stream *stream);
-u32 coll_task_find_lacking(const struct coll_task *task, bool (*gone)(void *ctx, u32 peer));
+u32 coll_task_find_lacking(const struct coll_task *task, coll_gone_fn gone);
 void coll_task_recv_zerocopy(struct coll_task *task, struct coll_stream *stream);
 bool coll_task_may_zerocopy(struct coll_task *task, struct coll_stream *stream);
 void coll_task_consumed(struct coll_task *task, const struct coll_stream *stream);
