@@ -426,8 +426,8 @@ static int receive_late(const int *fd, unsigned int rank)
 }
 
 /*
- * The lane of rank 0 may begin long after the call, on a busy machine, and waits for less then: what
- * it has waited for a rank in several of them counts.
+ * The lane of rank 0 may begin long after the call, on a busy machine, and waits for less then.
+ * What it has waited for a rank in several calls counts.
  */
 static int receive_all_late(const int *fd, struct coll_admin *admin, const char *group,
 			    struct waits *waits)
@@ -438,7 +438,8 @@ static int receive_all_late(const int *fd, struct coll_admin *admin, const char 
 		for (tries = 0; tries < 20; tries++) {
 			CHECK_EQ(0, receive_late(fd, rank));
 			*waits = (struct waits){ 0 };
-			CHECK(coll_admin_waits(admin, group, COLL_ADMIN_ALL, take_wait, waits) >= 0);
+			CHECK(coll_admin_waits(admin, group, COLL_ADMIN_ALL, take_wait,
+					       waits) >= 0);
 			if (waits->waited[rank] >= LATE_NS)
 				break;
 		}

@@ -58,7 +58,11 @@ sub table
 	my $text = "$rule\n";
 	for my $n (0 .. $#lines + @rows) {
 		my $row = $n <= $#lines ? $lines[$n] : $rows[$n - @lines];
-		my $line = join ' ', map { sprintf($_ < $left ? '%-*s' : '%*s', $width[$_], $row->[$_]) } 0 .. $#$row;
+		# What is indented in a cell would be a quotation.
+		my $text_columns = $n <= $#lines ? @$row : $left;
+		my $line = join ' ', map {
+			sprintf($_ < $text_columns ? '%-*s' : '%*s', $width[$_], $row->[$_])
+		} 0 .. $#$row;
 		$line =~ s/ +$//;
 		$text .= "$line\n";
 		$text .= "$rule\n" if $n == $#lines;
