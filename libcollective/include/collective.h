@@ -213,7 +213,7 @@ enum coll_collective {
  * @exchange(@exchange_context, mine, size, all) must copy the @size bytes at mine of every rank
  * to all, in the order of ranks, and return 0; or a negative errno, with which coll_init() then
  * fails.  @size is the same on all ranks, below 1,024.  Nothing else is needed: @rank and @nranks
- * are set, or come from the launcher.  coll_init() calls it once or twice, and up to seven
+ * are set, or come from the launcher.  coll_init() calls it once or twice, and up to eight
  * times more where several addresses remain; as often on every rank, also on a rank that fails:
  * only an invalid struct and an unknown rank or number of ranks end coll_init() before the
  * call.  Rank 0 makes a secret, unless the ranks have one or COLL_CONFIG_INSECURE is set there,

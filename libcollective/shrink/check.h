@@ -10,8 +10,8 @@
  * @comm: communicator, just connected
  * @detail: text of a failure
  *
- * Context: sleeps, a moment if they arrive, and 2 s at most.
- * Return: 0; -EHOSTUNREACH: those of a rank do not arrive; -ENOMEM.
+ * Context: sleeps, a moment if they arrive, and 5 s at most.
+ * Return: 0; -EHOSTUNREACH: those of a rank do not arrive; -ECANCELED: interrupted; -ENOMEM.
  */
 int coll_shrink_check(struct coll_comm *comm, struct coll_detail *detail);
 
