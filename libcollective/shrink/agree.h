@@ -17,8 +17,8 @@
 enum coll_agree_kind {
 	COLL_AGREE_HELLO = 1,	/* sender waits for the receiver */
 	COLL_AGREE_ALIVE,	/* answer to HELLO; @accepted: highest known ballot */
-	COLL_AGREE_PREPARE,	/* begin a ballot: @lost */
-	COLL_AGREE_PROMISE,	/* promise it: @accepted, @value, @lost */
+	COLL_AGREE_PREPARE,	/* begin a ballot: @lost, @left */
+	COLL_AGREE_PROMISE,	/* promise it: @accepted, @value, @lost, @left */
 	COLL_AGREE_OUTDATED,	/* a higher ballot was promised, in @accepted */
 	COLL_AGREE_BEGIN,	/* join @value */
 	COLL_AGREE_PLACE,	/* joined; the body has the address */
@@ -58,6 +58,8 @@ struct coll_value {
  * @accepted: another ballot, see enum coll_agree_kind
  * @value: new group
  * @lost: ranks that died before they could accept anything
+ * @left: PREPARE: leave the old group before you promise; PROMISE: the sender cannot be called
+ *	lost any more
  * @error: negative errno
  */
 struct coll_agree_message {
@@ -71,6 +73,7 @@ struct coll_agree_message {
 	uint64_t accepted;
 	struct coll_value value;
 	struct coll_ranks lost;
+	bool left;
 	int error;
 };
 
@@ -125,6 +128,7 @@ enum coll_agree_step {
  * @accepted: ballot in which @value was accepted; 0: none
  * @value: accepted or decided value
  * @decided: true if @value is decided
+ * @left: true if it has left the old group, or found that it has failed
  * @lost: ranks that died without having accepted anything; their messages are ignored
  * @sealed: true if no more ranks may be added to @lost, because ranks may have accepted
  * @formed: new group in which this rank is a member
@@ -138,6 +142,8 @@ enum coll_agree_step {
  * @ballot: number of the ballot
  * @ballot_lost: @lost when the ballot began
  * @promisers: ranks that have promised the ballot
+ * @leaving: true if ranks are asked to leave the old group before they promise
+ * @leavers: promisers that cannot be called lost any more
  * @answered: ranks that have answered @step
  * @connecting: ranks that have received PLACES
  * @best_ballot: highest ballot of an accepted value among the promises; 0: none
@@ -163,6 +169,7 @@ struct coll_agree {
 	uint64_t accepted;
 	struct coll_value value;
 	bool decided;
+	bool left;
 	struct coll_ranks lost;
 	bool sealed;
 	struct coll_value formed;
@@ -174,6 +181,8 @@ struct coll_agree {
 	uint64_t ballot;
 	struct coll_ranks ballot_lost;
 	struct coll_ranks promisers;
+	bool leaving;
+	struct coll_ranks leavers;
 	struct coll_ranks answered;
 	struct coll_ranks connecting;
 	uint64_t best_ballot;
@@ -233,6 +242,9 @@ void coll_agree_give_up(struct coll_agree *agree, int err);
 
 /* Is @set a quorum of the ballot, given the lost that were known when it began? */
 bool coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
+
+/* May a value be chosen on what the promisers have said? */
+bool coll_agree_promised(const struct coll_agree *agree);
 
 /* May this rank promise, or accept, the ballot? */
 bool coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);

@@ -69,26 +69,52 @@ void coll_agree_learn(struct coll_agree *agree, const struct coll_agree_message 
 	coll_ranks_remove(&agree->lost, agree->rank);
 }
 
+/*
+ * Leave the old group.  After that, this rank's death is no longer given as the reason for the
+ * failure of the old group.  Return: false if it cannot; the proposer is told.
+ */
+static bool leave(struct coll_agree *agree, const struct coll_agree_message *message)
+{
+	const int err = agree->left ? 0 : agree->ops->leave(agree->env);
+
+	if (err)
+		answer(agree, message, &(struct coll_agree_message){
+			.kind = COLL_AGREE_UNABLE,
+			.error = err,
+		});
+	else
+		agree->left = true;
+	return !err;
+}
+
+/* A rank that has accepted a group of all without leaving is not lost either: all are sealed. */
+static void promise(struct coll_agree *agree, const struct coll_agree_message *message)
+{
+	agree->promised = message->ballot;
+	if (agree->ballot != message->ballot)
+		agree->step = COLL_STEP_IDLE;
+	if (message->left && !agree->accepted && !leave(agree, message))
+		return;
+	answer(agree, message, &(struct coll_agree_message){
+		.kind = COLL_AGREE_PROMISE,
+		.accepted = agree->accepted,
+		.value = agree->value,
+		.lost = agree->lost,
+		.left = agree->left || agree->accepted,
+	});
+}
+
 static void on_prepare(struct coll_agree *agree, const struct coll_agree_message *message)
 {
 	if (coll_ranks_has(&message->lost, agree->rank))
 		return;
 	coll_agree_learn(agree, message);
-	if (agree->decided) {
+	if (agree->decided)
 		answer_decided(agree, message);
-	} else if (!coll_agree_may_promise(agree, message->ballot)) {
+	else if (!coll_agree_may_promise(agree, message->ballot))
 		answer_outdated(agree, message);
-	} else {
-		agree->promised = message->ballot;
-		if (agree->ballot != message->ballot)
-			agree->step = COLL_STEP_IDLE;
-		answer(agree, message, &(struct coll_agree_message){
-			.kind = COLL_AGREE_PROMISE,
-			.accepted = agree->accepted,
-			.value = agree->value,
-				.lost = agree->lost,
-		});
-	}
+	else
+		promise(agree, message);
 }
 
 /* Does the message belong to the ballot that was promised last?  If not, answer why. */
@@ -158,23 +184,11 @@ void coll_agree_connected(struct coll_agree *agree, int err)
 static void on_accept(struct coll_agree *agree, const struct coll_agree_message *message)
 {
 	const struct coll_ranks all = coll_ranks_first(agree->nranks);
-	int err;
 
 	if (!is_current_ballot(agree, message))
 		return;
-	/*
-	 * After leaving, this rank's death is no longer given as the reason for the failure of
-	 * the old group.
-	 */
-	err = coll_ranks_equal(&message->value.members, &all) ? 0 :
-	      agree->ops->leave(agree->env);
-	if (err) {
-		answer(agree, message, &(struct coll_agree_message){
-			.kind = COLL_AGREE_UNABLE,
-			.error = err,
-		});
+	if (!coll_ranks_equal(&message->value.members, &all) && !leave(agree, message))
 		return;
-	}
 	agree->accepted = message->ballot;
 	agree->value = message->value;
 	if (agree->formed.id != agree->value.id)

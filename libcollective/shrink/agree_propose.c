@@ -59,6 +59,7 @@ static void send_step(struct coll_agree *agree, unsigned int to)
 
 	if (agree->step == COLL_STEP_PREPARE) {
 		message.lost = agree->ballot_lost;
+		message.left = agree->leaving;
 	} else if (agree->step == COLL_STEP_CONNECT &&
 		   coll_ranks_has(&agree->connecting, to)) {
 		message.kind = COLL_AGREE_HELLO;
@@ -104,7 +105,9 @@ static void prepare(struct coll_agree *agree)
 	agree->ballot_lost = agree->lost;
 	agree->best_ballot = 0;
 	agree->setback = 0;
+	agree->leaving = false;
 	memset(&agree->promisers, 0, sizeof(agree->promisers));
+	memset(&agree->leavers, 0, sizeof(agree->leavers));
 	memset(&agree->proposal, 0, sizeof(agree->proposal));
 	enter_step(agree, COLL_STEP_PREPARE);
 }
@@ -194,6 +197,16 @@ static void choose_value(struct coll_agree *agree)
 	enter_step(agree, COLL_STEP_JOIN);
 }
 
+/*
+ * Too few ranks have promised to go on while a rank among them may be lost.  Some rank is silent,
+ * so it will be left out: the others can leave the old group now.
+ */
+static void ask_to_leave(struct coll_agree *agree)
+{
+	agree->leaving = true;
+	enter_step(agree, COLL_STEP_PREPARE);
+}
+
 /* Take one step.  Return: true if one was due. */
 static bool take_step(struct coll_agree *agree)
 {
@@ -203,8 +216,10 @@ static bool take_step(struct coll_agree *agree)
 	case COLL_STEP_PREPARE:
 		if (!all_answered(agree))
 			return false;
-		if (coll_agree_quorum(agree, &agree->promisers))
+		if (coll_agree_promised(agree))
 			choose_value(agree);
+		else if (!agree->leaving && coll_agree_quorum(agree, &agree->promisers))
+			ask_to_leave(agree);
 		else if (new_ballot_has_quorum(agree, &agree->promisers))
 			prepare(agree);
 		else
@@ -293,7 +308,7 @@ void coll_agree_give_up(struct coll_agree *agree, int err)
 
 static void on_unable(struct coll_agree *agree, const struct coll_agree_message *message)
 {
-	if (agree->step < COLL_STEP_JOIN || agree->step > COLL_STEP_ACCEPT)
+	if (agree->step > COLL_STEP_ACCEPT)
 		return;
 	if (coll_agree_transient(message->error)) {
 		agree->setback = message->error;
@@ -307,6 +322,8 @@ static void on_promise(struct coll_agree *agree, const struct coll_agree_message
 {
 	coll_agree_learn(agree, message);
 	coll_ranks_add(&agree->promisers, message->from);
+	if (message->left)
+		coll_ranks_add(&agree->leavers, message->from);
 	if (message->accepted > agree->best_ballot) {
 		agree->best_ballot = message->accepted;
 		agree->proposal = message->value;
@@ -343,8 +360,12 @@ void coll_agree_handle_proposer(struct coll_agree *agree,
 	default:
 		if (message->kind != answers[agree->step])
 			return;
-		if (message->kind == COLL_AGREE_PROMISE)
+		if (message->kind == COLL_AGREE_PROMISE) {
 			on_promise(agree, message);
+			/* It was said before the rank was asked to leave. */
+			if (agree->leaving && !message->left)
+				return;
+		}
 		coll_ranks_add(&agree->answered, message->from);
 		return;
 	}

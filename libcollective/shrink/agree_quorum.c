@@ -23,6 +23,20 @@ bool coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *
 	       (2 * have == n && coll_ranks_has(set, coll_ranks_lowest(&base)));
 }
 
+/*
+ * A rank that promises and is lost afterwards is missed in the quorums of ballots that know of its
+ * loss.  So the promisers are a quorum without those that may still be lost, or they are all
+ * ranks.
+ */
+bool coll_agree_promised(const struct coll_agree *agree)
+{
+	const struct coll_ranks all = coll_ranks_first(agree->nranks);
+	const struct coll_ranks base = coll_ranks_without(all, &agree->ballot_lost);
+
+	return coll_agree_quorum(agree, &agree->leavers) ||
+	       coll_ranks_within(&base, &agree->promisers);
+}
+
 bool coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot)
 {
 	return ballot >= agree->promised;

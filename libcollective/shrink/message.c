@@ -7,7 +7,7 @@
 #include "bootstrap/bytes.h"
 #include "shrink/message.h"
 
-#define VERSION		2
+#define VERSION		3
 #define NONCE_AT	32	/* offset: both calls and both ballots, COLL_NONCE_SIZE bytes */
 
 static size_t set_size(unsigned int nranks)
@@ -84,6 +84,7 @@ size_t coll_shrink_write(uint8_t *to, const struct coll_settings *settings,
 	memcpy(to, &magic, sizeof(magic));
 	to[4] = VERSION;
 	to[5] = message.kind;
+	to[6] = message.left;
 	put64(to + 8, settings->id);
 	put32(to + 16, settings->nranks);
 	put32(to + 20, message.from);
@@ -121,7 +122,7 @@ static int read_head(const uint8_t *from, size_t size, const struct coll_setting
 	const uint32_t magic = htonl(COLL_SHRINK_MAGIC);
 
 	if (size < COLL_SHRINK_HEAD_SIZE + COLL_PROOF_SIZE ||
-	    memcmp(from, &magic, sizeof(magic)) || from[4] != VERSION || get16(from + 6) ||
+	    memcmp(from, &magic, sizeof(magic)) || from[4] != VERSION || from[6] > 1 || from[7] ||
 	    !from[5] || from[5] >= COLL_AGREE_KINDS || get64(from + 8) != settings->id ||
 	    get32(from + 16) != (uint32_t)settings->nranks ||
 	    get32(from + 20) >= (uint32_t)settings->nranks ||
@@ -139,6 +140,7 @@ static int read_head(const uint8_t *from, size_t size, const struct coll_setting
 		.ballot = get64(from + 48),
 		.accepted = get64(from + 56),
 		.value.id = get64(from + 64),
+		.left = from[6],
 		.error = -(int)get32(from + 72),
 	};
 	return coll_ballot_rank(message->ballot) < (uint32_t)settings->nranks &&

@@ -11,7 +11,8 @@
 /*
  * All numbers are little-endian; a number in front of a field is its offset in bytes.
  *
- *	 0 magic "COLS"  4 version u8  5 kind u8 (enum coll_agree_kind)  6 0 u16
+ *	 0 magic "COLS"  4 version u8  5 kind u8 (enum coll_agree_kind)
+ *	 6 1: leave, or has left, the old group (PREPARE, PROMISE) u8  7 0 u8
  *	 8 id of the old group u64  16 its number of ranks u32
  *	20 from rank u32  24 to rank u32  28 time left, ms u32
  *	32 call of the sender u64  40 call of the receiver, as last heard u64

@@ -185,63 +185,72 @@ static bool run_randoms(const struct bounds *bounds, unsigned int seeds, bool sa
 }
 
 static const struct bounds exhaustive[] = {
-	{ .nranks = 2, .ballots = 2, .deaths = 1, .calls = 1 },
+	{ .nranks = 2, .ballots = 2, .calls = 1 },
 	{ .nranks = 2, .ballots = 3, .deaths = 1, .calls = 2, .healthy = true, .direct = true },
-	{ .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .direct = true },
 	{ .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .healthy = true, .direct = true },
-	{ .nranks = 3, .ballots = 2, .deaths = 0, .calls = 2, .direct = true },
-	{ .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1, .gone = 2, .direct = true },
-	{ .nranks = 3, .ballots = 3, .deaths = 2, .calls = 1, .direct = true },
-	{ .nranks = 4, .ballots = 2, .deaths = 0, .calls = 1, .gone = 2, .direct = true },
-	{ .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .direct = true, .refusals = true },
-	{ .nranks = 4, .ballots = 2, .deaths = 0, .calls = 1, .direct = true, .refusals = true,
+	{ .nranks = 3, .ballots = 2, .calls = 2, .direct = true },
+	{ .nranks = 3, .ballots = 3, .calls = 1, .gone = 2, .direct = true },
+	{ .nranks = 3, .ballots = 3, .calls = 1, .direct = true },
+	{ .nranks = 4, .ballots = 2, .calls = 1, .gone = 2, .direct = true },
+	{ .nranks = 3, .ballots = 2, .calls = 1, .direct = true, .refusals = true },
+	{ .nranks = 4, .ballots = 2, .calls = 1, .direct = true, .refusals = true,
 	  .proposers = 1 | 4 },
-	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
+	{ .nranks = 4, .ballots = 3, .calls = 1, .direct = true, .quorum_only = true,
 	  .proposers = 1 | 4 },
 	{ .nranks = 4, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
 	  .healthy = true, .proposers = 2 | 4, .mortal = 1 | 2 },
-	{ .nranks = 5, .ballots = 2, .deaths = 2, .calls = 1, .direct = true, .quorum_only = true,
-	  .proposers = 1 | 4, .mortal = 1 | 2 },
+	{ .nranks = 5, .ballots = 2, .calls = 1, .direct = true, .quorum_only = true,
+	  .proposers = 1 | 4 },
+	{ .nranks = 5, .ballots = 3, .deaths = 1, .calls = 1, .direct = true, .quorum_only = true,
+	  .healthy = true, .proposers = 1 | 2 | 4, .mortal = 16,
+	  .reach = { 1 | 2, 2 | 4 | 8, 4 | 8 | 16 } },
+	{ .nranks = 4, .ballots = 4, .deaths = 1, .calls = 1, .direct = true, .quorum_only = true,
+	  .healthy = true, .proposers = 1 | 2 | 4, .mortal = 8,
+	  .reach = { 1 | 8, 2 | 4, 1 | 2 | 4 } },
 };
 
 static const struct bounds random_ones[] = {
-	{ .nranks = 3, .ballots = 6, .deaths = 1, .calls = 3 },
+	{ .nranks = 3, .ballots = 6, .calls = 3 },
 	{ .nranks = 3, .ballots = 6, .deaths = 2, .calls = 3, .healthy = true },
 	{ .nranks = 3, .ballots = 4, .deaths = 1, .calls = 1, .healthy = true, .direct = true },
 	{ .nranks = 4, .ballots = 6, .deaths = 2, .calls = 2, .healthy = true },
-	{ .nranks = 4, .ballots = 6, .deaths = 1, .calls = 2, .gone = 4 },
-	{ .nranks = 5, .ballots = 6, .deaths = 3, .calls = 2, .direct = true },
+	{ .nranks = 4, .ballots = 6, .calls = 2, .gone = 4 },
+	{ .nranks = 5, .ballots = 6, .calls = 2, .direct = true },
 	{ .nranks = 5, .ballots = 6, .deaths = 3, .calls = 2, .healthy = true, .direct = true },
-	{ .nranks = 4, .ballots = 6, .deaths = 2, .calls = 3, .refusals = true },
-	{ .nranks = 5, .ballots = 6, .deaths = 2, .calls = 2, .direct = true, .refusals = true },
+	{ .nranks = 4, .ballots = 6, .calls = 3, .refusals = true },
+	{ .nranks = 5, .ballots = 6, .deaths = 2, .calls = 2, .healthy = true, .direct = true,
+	  .refusals = true },
 };
 
 #define COUNT(array)	(sizeof(array) / sizeof((array)[0]))
 
 static void say_bounds(char *text, size_t size, const struct bounds *bounds)
 {
-	snprintf(text, size, "%u ranks, %u ballots, %u deaths, %u calls, %s%s%s%s%s",
+	snprintf(text, size, "%u ranks, %u ballots, %u deaths, %u calls, %s%s%s%s%s%s",
 		 bounds->nranks, bounds->ballots, bounds->deaths, bounds->calls,
 		 bounds->healthy ? "a group that has not failed" : "a failed group",
 		 bounds->gone ? ", one rank lost" : "", bounds->quorum_only ? ", quorum_only" : "",
-		 bounds->proposers ? ", two proposers" : "", bounds->refusals ? ", refusals" : "");
+		 bounds->proposers ? ", some propose" : "", bounds->refusals ? ", refusals" : "",
+		 bounds->reach[0] ? ", parted" : "");
 }
 
 /* The bounds within which each mutation is found. */
 static const struct bounds found_in[MUTATIONS] = {
 	[MUTATION_ONE] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true },
-	[MUTATION_SHRUNK] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
-			      .direct = true },
-	[MUTATION_PROMISE] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
-			       .direct = true, .quorum_only = true },
-	[MUTATION_ACCEPT] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
-			      .direct = true },
-	[MUTATION_FORGET] = { .nranks = 3, .ballots = 3, .deaths = 1, .calls = 1,
-			      .direct = true, .quorum_only = true },
+	[MUTATION_SHRUNK] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true },
+	[MUTATION_PROMISE] = { .nranks = 3, .ballots = 3, .calls = 1, .direct = true,
+			       .quorum_only = true },
+	[MUTATION_ACCEPT] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true },
+	[MUTATION_FORGET] = { .nranks = 3, .ballots = 3, .calls = 1, .direct = true,
+			      .quorum_only = true },
 	[MUTATION_STAY] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .healthy = true,
 			    .direct = true },
 	[MUTATION_UNSEALED] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
 				.healthy = true, .direct = true },
+	[MUTATION_LOSABLE] = { .nranks = 5, .ballots = 3, .deaths = 1, .calls = 1,
+			       .healthy = true, .direct = true, .quorum_only = true,
+			       .proposers = 1 | 2 | 4, .mortal = 16,
+			       .reach = { 1 | 2, 2 | 4 | 8, 4 | 8 | 16 } },
 	[MUTATION_REFUSED] = { .nranks = 3, .ballots = 2, .calls = 1, .direct = true,
 			       .refusals = true },
 };

@@ -13,6 +13,7 @@ const char * const mutation_names[MUTATIONS] = {
 	[MUTATION_FORGET]	= "an accepted value is not told",
 	[MUTATION_STAY]		= "the old group is not left before a value is accepted",
 	[MUTATION_UNSEALED]	= "a rank that was ready in a group of all may be lost",
+	[MUTATION_LOSABLE]	= "a promise counts although its rank may still be lost",
 	[MUTATION_REFUSED]	= "a refusal is taken for the loss of a rank",
 };
 
@@ -25,6 +26,15 @@ bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_
 	if (mutation == MUTATION_SHRUNK)
 		other.ballot_lost = coll_ranks_or(other.ballot_lost, &other.slow);
 	return __real_coll_agree_quorum(&other, set);
+}
+
+bool __wrap_coll_agree_promised(const struct coll_agree *agree)
+{
+	struct coll_agree other = *agree;
+
+	if (mutation == MUTATION_LOSABLE)
+		other.leavers = other.promisers;
+	return __real_coll_agree_promised(&other);
 }
 
 bool __wrap_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot)

@@ -84,6 +84,9 @@ static void op_send(void *env, const struct coll_agree_message *said)
 	unsigned int i;
 
 	(void)env;
+	if (said->kind == COLL_AGREE_PREPARE && now->bounds->reach[said->from] &&
+	    !(now->bounds->reach[said->from] >> said->to & 1))
+		return;
 	/* The padding between fields must be zero, because messages are compared as bytes. */
 	memset(&message, 0, sizeof(message));
 	message.kind = said->kind;
@@ -93,6 +96,7 @@ static void op_send(void *env, const struct coll_agree_message *said)
 	message.accepted = said->accepted;
 	message.value = said->value;
 	message.lost = said->lost;
+	message.left = said->left;
 	message.error = said->error;
 	if (mutation == MUTATION_FORGET && said->kind == COLL_AGREE_PROMISE)
 		message.accepted = 0;
@@ -175,6 +179,8 @@ void world_begin(struct world *world, const struct bounds *bounds)
 		node->alive = !(bounds->gone >> i & 1);
 		node->blamed = !node->alive;
 		node->over = !bounds->healthy || !node->alive;
+		/* What is of a group that has failed was said by ballots before. */
+		node->agree.left = !bounds->healthy;
 	}
 	for (i = 0; i < bounds->nranks; i++) {
 		if (!world->node[i].alive)
@@ -202,11 +208,9 @@ unsigned int world_events(struct world *world, struct event *events)
 
 		if (!node->alive)
 			continue;
-		if (world->deaths < world->bounds->deaths &&
+		if (!node->over && world->deaths < world->bounds->deaths &&
 		    (!world->bounds->mortal || world->bounds->mortal >> i & 1))
 			events[k++] = (struct event){ EVENT_DIE, i, 0 };
-		if (!node->over)
-			events[k++] = (struct event){ EVENT_FAIL, i, 0 };
 		if (!node->calling) {
 			if (!node->returned && node->calls < world->bounds->calls)
 				events[k++] = (struct event){ EVENT_CALL, i, 0 };
@@ -413,9 +417,6 @@ void world_apply(struct world *world, const struct event *event)
 	case EVENT_LOST:
 		coll_agree_lost(&node->agree, event->b);
 		break;
-	case EVENT_FAIL:
-		node->over = true;
-		break;
 	case EVENT_END:
 		node->calling = false;
 		coll_agree_end(&node->agree);
@@ -448,8 +449,7 @@ void world_say(const struct event *event)
 {
 	static const char * const kinds[EVENT_KINDS] = {
 		"", "proposes", "gives up waiting for", "stops telling", "dies",
-		"is refused by", "learns the loss of", "fails in the old group",
-		"ends its call", "calls again",
+		"is refused by", "learns the loss of", "ends its call", "calls again",
 	};
 	static const char * const names[COLL_AGREE_KINDS] = {
 		"", "HELLO", "ALIVE", "PREPARE", "PROMISE", "OUTDATED", "BEGIN", "PLACE",

@@ -24,6 +24,7 @@ enum mutation {
 	MUTATION_FORGET,	/* an accepted value is not reported */
 	MUTATION_STAY,		/* the old group is not left */
 	MUTATION_UNSEALED,	/* a rank that was ready in a group of all may be left out */
+	MUTATION_LOSABLE,	/* promises of ranks that may still be lost count */
 	MUTATION_REFUSED,	/* a rank that refuses, living or not, is taken for lost */
 	MUTATIONS
 };
@@ -37,7 +38,7 @@ extern const char * const mutation_names[MUTATIONS];
  * @alive: true if it has not died
  * @calling: true if it is in coll_shrink()
  * @connecting: true if coll_agree_connected() is due
- * @over: true if its old group has failed, or was left
+ * @over: true if its old group has failed, or was left: its death is not reported
  * @blamed: true if its death is the reason why the old group failed
  * @calls: number of its calls
  * @returned: number of the group with which it has returned; 0: none
@@ -57,7 +58,7 @@ struct node {
  * struct bounds - bounds of a world
  * @nranks: number of ranks
  * @ballots: most ballots
- * @deaths: most deaths
+ * @deaths: most deaths of ranks whose old group has not failed; that of another rank is a silence
  * @calls: most calls of each rank
  * @healthy: true if the old group has not failed at first
  * @gone: mask of ranks that are dead at first; the modules know of them
@@ -67,6 +68,7 @@ struct node {
  * @mortal: mask of ranks that may die; 0: all
  * @quorum_only: true if no proposer waits for more than a quorum
  * @refusals: true if any rank may be reported to refuse
+ * @reach: masks of ranks that the ballots of each rank reach; 0: all
  */
 struct bounds {
 	unsigned int nranks;
@@ -80,6 +82,7 @@ struct bounds {
 	unsigned int mortal;
 	bool quorum_only;
 	bool refusals;
+	unsigned int reach[RANKS_MAX];
 };
 
 /**
@@ -112,7 +115,6 @@ enum event_kind {
 	EVENT_DIE,
 	EVENT_REFUSED,		/* a rank is told that another one, living or not, refuses */
 	EVENT_LOST,		/* or that another one died and never accepted a value */
-	EVENT_FAIL,		/* its old group fails */
 	EVENT_END,
 	EVENT_CALL,
 	EVENT_KINDS
@@ -135,6 +137,8 @@ bool world_seen(const struct world *world, const struct event *event);
 unsigned int world_way(const struct event *event);
 
 /* The rules of the quorum, and the mutated rules in their place. */
+bool __real_coll_agree_promised(const struct coll_agree *agree);
+bool __wrap_coll_agree_promised(const struct coll_agree *agree);
 bool __real_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
 bool __wrap_coll_agree_quorum(const struct coll_agree *agree, const struct coll_ranks *set);
 bool __real_coll_agree_may_promise(const struct coll_agree *agree, uint64_t ballot);
