@@ -235,10 +235,13 @@ static int check_consistent(struct bootstrap_root *root, const struct bootstrap_
  * A process claims a rank.  If the rank is taken by another process, it may replace it only
  * if that is of an earlier attempt, or after WELCOME and STALE_MS; otherwise the group fails.
  * @drop is set if the connection is an older one of the same process, or of an earlier attempt.
+ * Each host counts its own attempts, so the counts of two hosts have no order.
  */
 static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *at,
-			   const struct bootstrap_hello *hello, const char *from, bool *drop)
+			   const struct bootstrap_conn *conn, const struct bootstrap_hello *hello,
+			   const char *from, bool *drop)
 {
+	const bool here = coll_address_same_host(&at->from, &conn->from);
 	char other[COLL_ADDRESS_TEXT];
 
 	*drop = false;
@@ -255,11 +258,11 @@ static int replace_process(struct bootstrap_root *root, struct bootstrap_rank *a
 		at->conn = NULL;
 		return 0;
 	}
-	if (!root->has_ended && hello->restart > at->restart) {
+	if (here && !root->has_ended && hello->restart > at->restart) {
 		drop_older(root, at);
 		return 0;
 	}
-	if (hello->restart < at->restart) {
+	if (here && hello->restart < at->restart) {
 		*drop = true;
 		return 0;
 	}
@@ -330,7 +333,7 @@ static int rank_arrived(struct bootstrap_root *root, struct bootstrap_conn *conn
 		return 0;
 	}
 	at = &root->ranks[hello->rank];
-	err = replace_process(root, at, hello, from, &drop);
+	err = replace_process(root, at, conn, hello, from, &drop);
 	if (err && !root->has_ended)
 		return refuse(root, conn, err);
 	if (drop && at->process != hello->process) {

@@ -323,6 +323,35 @@ static void test_stale(void)
 		session_note(&session);
 }
 
+/* Another host has restarted its rank 1 more often: that says nothing about the one of this host. */
+static void test_restart_elsewhere(void)
+{
+	struct session other = { .nranks = 3, .timeout_ms = 2500 };
+	struct session session = other;
+
+	other.members[1] = (struct member){ .job = "job", .here = 1, .restart = 5, .answer = "::1" };
+	session.members[0] = (struct member){
+		.job = "job", .here = 1, .answer = "127.0.0.1 ::1",
+	};
+	session.members[1] = (struct member){ .job = "job", .here = 1, .answer = "127.0.0.1" };
+	session.members[2] = session.members[1];
+	session.members[2].start_ms = 900;
+	session_prepare(&session);
+	session_prepare(&other);
+	other.port = session.port;
+	session_start(&session);
+	usleep(400000);
+	session_start_rank(&other, 1);
+	session_wait(&session);
+	session_wait(&other);
+	if (!tap_ok(ended(&other, 1, -EBUSY, 2500, "two processes are rank 1") &&
+		    ended(&session, 1, -EBUSY, 2500, "two processes are rank 1"),
+		    "the attempts of two hosts are not compared")) {
+		session_note(&session);
+		session_note(&other);
+	}
+}
+
 /* Rank 1 is left over from the attempt before; the process that has taken its place is late. */
 static void test_restart(int here)
 {
@@ -580,6 +609,7 @@ int main(void)
 	test_stale();
 	test_restart(3);
 	test_restart(1);
+	test_restart_elsewhere();
 	test_lack();
 	test_memory(1);
 	test_memory(0);
