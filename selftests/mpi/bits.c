@@ -19,14 +19,23 @@
 
 #include "layout.h"
 
+#ifdef OPEN_MPI
+#if OMPI_MAJOR_VERSION >= 5
+#define INIT	MPI_Allreduce_init
+#else
+#define INIT	MPIX_Allreduce_init
+#endif
+#endif
+
 #define COUNT	1000
 #define CALLS	40
+#define HELD	300	/* more than the kernel takes of one communicator */
 
-enum { ALLREDUCE, REDUCE, SCAN, REDUCE_SCATTER, SMALL, STARTED, PERSISTENT, KINDS };
+enum { ALLREDUCE, REDUCE, SCAN, REDUCE_SCATTER, SMALL, STARTED, PERSISTENT, HELD_ONES, KINDS };
 
 static const char *const names[KINDS] = {
 	"allreduce", "reduce", "scan", "reduce_scatter_block", "allreduce of one number",
-	"iallreduce", "persistent allreduce",
+	"iallreduce", "persistent allreduce", "persistent allreduce of many",
 };
 
 static double in[16 * COUNT], out[COUNT], first[KINDS][COUNT];
@@ -53,12 +62,7 @@ static void start_all(int call)
 	MPI_Iallreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
 	MPI_Wait(&request, MPI_STATUS_IGNORE);
 	compare(STARTED, call);
-#ifdef OPEN_MPI
-#if OMPI_MAJOR_VERSION >= 5
-#define INIT	MPI_Allreduce_init
-#else
-#define INIT	MPIX_Allreduce_init
-#endif
+#ifdef INIT
 	memset(out, 0, sizeof(out));
 	INIT(in, out, COUNT, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &request);
 	MPI_Start(&request);
@@ -84,6 +88,29 @@ static void call_all(int call)
 	compare(REDUCE_SCATTER, call);
 }
 
+/* Many persistent calls at once, in a communicator that has its group before. */
+static void hold_many(void)
+{
+#ifdef INIT
+	MPI_Request request[HELD];
+	MPI_Comm comm;
+	int i;
+
+	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	MPI_Allreduce(in, out, COUNT, MPI_DOUBLE, MPI_SUM, comm);
+	for (i = 0; i < HELD; i++) {
+		memset(out, 0, sizeof(out));
+		INIT(in, out, COUNT, MPI_DOUBLE, MPI_SUM, comm, MPI_INFO_NULL, &request[i]);
+		MPI_Start(&request[i]);
+		MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+		compare(HELD_ONES, i);
+	}
+	for (i = 0; i < HELD; i++)
+		MPI_Request_free(&request[i]);
+	MPI_Comm_free(&comm);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	const bool change = argc > 1;
@@ -101,6 +128,7 @@ int main(int argc, char **argv)
 		start_all(call);
 		call_all(call);
 	}
+	hold_many();
 	MPI_Allreduce(MPI_IN_PLACE, &changed, 1, MPI_C_BOOL, MPI_LOR, MPI_COMM_WORLD);
 	if (change && !changed)
 		die("the bits of no function change");

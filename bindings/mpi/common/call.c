@@ -153,13 +153,14 @@ void cm_call_large(struct cm_call *call)
 
 /*
  * With reproducible, a sum has the same bits in the first call and in all that follow.  So once one
- * was left because there was no group yet, all others of its form are.  All ranks come to the same:
- * MPI itself reduces no floating point numbers out of its progress.
+ * was left because there was no group yet, all others of its form are.  So are all persistent ones,
+ * of which the kernel takes as many as can be started at a time.  All ranks come to the same: MPI
+ * itself reduces no floating point numbers out of its progress.
  */
 static enum cm_reason keep_bits(struct cm_group *group, const struct cm_call *call,
 				enum cm_form form, enum cm_reason reason)
 {
-	if (group->bits_left[form])
+	if (group->bits_left[form] || form == CM_PERSISTENT)
 		return CM_BITS;
 	/* Blocking calls that are too small never go to the kernel. */
 	if (reason == CM_EARLY && (form != CM_BLOCKING || cm_call_large_enough(group, call)))

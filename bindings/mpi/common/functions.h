@@ -52,8 +52,8 @@ enum cm_form {
  * @CM_LARGE: left to MPI: more bytes than the upper limit
  * @CM_LOCKED_MEMORY: left to MPI: more bytes than the ranks may lock, or possibly so
  * @CM_MANY: left to MPI: more persistent calls of the communicator than can be started at a time
- * @CM_BITS: left to MPI: with reproducible, an earlier reduction of the same form was left, and
- *	the bits of this one might differ
+ * @CM_BITS: left to MPI: with reproducible, the reduction is persistent or an earlier one of the
+ *	same form was left, and the bits of this one might differ
  * @CM_OF_MPI: left to MPI: MPI itself makes such calls, at places that differ by rank
  * @CM_UNSUPPORTED: left to MPI: the binding has no such form
  */
