@@ -85,6 +85,8 @@ struct coll_comm *coll_comm_child(const struct coll_comm *parent, struct coll_se
 	snprintf(settings->name, sizeof(settings->name), "%.*s.%016llx", (int)stem,
 		 parent->settings.name, (unsigned long long)name_number(settings->id));
 	settings->rejoin_fd = -1;
+	/* It names ranks by their numbers in the parent. */
+	settings->places[0] = '\0';
 	child = coll_comm_new(settings);
 	if (!child)
 		return NULL;
