@@ -24,7 +24,6 @@
  * @slow_percent: an operation is slow after this part of the time to its deadline; 0: never [a]
  * @heartbeat_ms: heartbeat interval, ms
  * @algorithm: by enum collective_opcode, what AUTO means
- * @same_host: true if all ranks have the same address; written by CONNECT before the state
  *	becomes CONNECTING
  * @reads: true if all ranks can read each other's memory; likewise
  */
@@ -39,7 +38,6 @@ struct coll_ident {
 	u32 slow_percent;
 	u32 heartbeat_ms;
 	u8 algorithm[COLLECTIVE_OPCODES_MAX];
-	bool same_host;
 	bool reads;
 };
 

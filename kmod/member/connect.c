@@ -7,7 +7,6 @@
 #include <linux/jiffies.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
-#include <net/ipv6.h>
 
 #include "exec/runner.h"
 #include "lane/lane.h"
@@ -34,30 +33,6 @@ u32 coll_addr_len(const struct sockaddr_storage *addr)
 	return 0;
 }
 
-/* Both are of IPv4 or IPv6. */
-static bool addr_same_host(const struct sockaddr_in6 *a6, const struct sockaddr_in6 *b6)
-{
-	const struct sockaddr_in *a4 = (const void *)a6, *b4 = (const void *)b6;
-
-	if (a6->sin6_family != b6->sin6_family)
-		return false;
-	if (a6->sin6_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return ipv6_addr_equal(&a6->sin6_addr, &b6->sin6_addr);
-}
-
-/* The result is the same on every rank, because all ranks have the same addresses. */
-static bool connect_same_host(const struct coll_member *member)
-{
-	const struct coll_peer_addr *peers = member->net.peers;
-	u32 rank;
-
-	for (rank = 1; rank < member->id.nranks; rank++)
-		if (!addr_same_host(&peers[rank].in6, &peers[0].in6))
-			return false;
-	return true;
-}
-
 /*
  * Keeps the addresses.  This comes before the state is CONNECTING: from then on incoming links may
  * bring the group up, and another thread may submit an operation that needs the addresses.
@@ -78,7 +53,6 @@ static int connect_learn(struct coll_member *member, const struct sockaddr_stora
 		coll_peer_addr_set(&kept[i], &peers[i]);
 	/* Complete: a listing of links reads them meanwhile. */
 	smp_store_release(&member->net.peers, kept);
-	member->id.same_host = connect_same_host(member);
 	member->id.reads = reads;
 	return 0;
 }

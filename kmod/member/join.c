@@ -144,7 +144,6 @@ void coll_member_free_lanes(struct coll_member *member)
 void coll_member_free_links(struct coll_member *member, bool reset)
 {
 	coll_net_free_links(&member->net, reset);
-	member->id.same_host = false;
 	member->id.reads = false;
 	coll_requests_cleanup(&member->requests);
 	coll_failed_ops_free(member->state.failed_ops);

@@ -93,7 +93,6 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.nranks = reqs->id->nranks,
 		.root = array_index_nospec(op->root, reqs->id->nranks),
 		.nlanes = reqs->id->nlanes,
-		.same_host = reqs->id->same_host,
 		.reads = reqs->id->reads,
 		.count = op->count,
 	};

@@ -365,7 +365,7 @@ static struct cost op_cost(const struct sim *sim, const struct sim_op *op,
 		cost.steps = n;
 		break;
 	default:
-		if (reference_direct(op, sim->config.same_host, n)) {
+		if (reference_direct(op)) {
 			cost = allreduce_direct_cost(sim, part, size, rank);
 			break;
 		}

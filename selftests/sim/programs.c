@@ -298,7 +298,6 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->segment = 1U << rng_between(&rng, 3, 7);
 	while (config->segment < bytes / 512)
 		config->segment *= 2;
-	config->same_host = rng_once_in(&rng, 2);
 	for (i = 0; i < config->nops; i++) {
 		program_op(&rng, &ops[i], config->nranks, bytes);
 		/* A third of the reductions. */

@@ -469,21 +469,13 @@ bool reference_tree(const struct sim_op *op, u32 nranks)
 /**
  * reference_direct() - find out whether an allreduce sends from each rank to each
  * @op: the operation
- * @same_host: true if all ranks are on one host
- * @nranks: size of the group
  *
  * Return: true if it does.  The result is the same as along the ring.
  */
-bool reference_direct(const struct sim_op *op, bool same_host, u32 nranks)
+bool reference_direct(const struct sim_op *op)
 {
-	u64 bytes = op->count * coll_type_size(op->type);
-
-	if (reference_ordered(op) || reference_wide(op))
-		return false;
-	if (op->algorithm == COLLECTIVE_ALGORITHM_DIRECT)
-		return true;
-	return op->algorithm == COLLECTIVE_ALGORITHM_AUTO && same_host && nranks > 2 &&
-	       nranks <= 16 && bytes / nranks >= 1 << 20;
+	return op->algorithm == COLLECTIVE_ALGORITHM_DIRECT && !reference_ordered(op) &&
+	       !reference_wide(op);
 }
 
 /**

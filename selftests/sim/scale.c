@@ -182,7 +182,6 @@ void scale_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->window = rng_between(&rng, min(config->nslots, 2U), config->nslots);
 	config->nops = scale_nops(&rng, config);
 	config->segment = 1U << rng_between(&rng, 3, 7);
-	config->same_host = rng_once_in(&rng, 2);
 	scale_faults(&rng, config);
 	if (config->scale == SCALE_WIDE && config->fault < FAULT_SILENCE &&
 	    rng_once_in(&rng, 3))

@@ -313,7 +313,6 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.root = op->collective == COLLECTIVE_SEND && !receives ? op->to : op->root,
 		.nlanes = sim->config.lanes,
 		.segment = sim->config.segment,
-		.same_host = sim->config.same_host,
 		.reads = sim->config.reads,
 		.varlen = op->varlen && (op->collective != COLLECTIVE_SEND || receives),
 		.count = op->count,

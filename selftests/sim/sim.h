@@ -487,7 +487,6 @@ struct origin {
  *	ahead of its oldest operation that is not done
  * @keys: number of keys that operations choose from; 0: all ranks submit in the same order
  * @segment: segment of struct coll_plan; bytes
- * @same_host: same_host of struct coll_plan
  * @local: 0: no link sends by reference, 1: all do, 2: about half of them
  * @reads: reads of struct coll_plan
  * @nops: number of operations
@@ -511,7 +510,6 @@ struct config {
 	u32 window;
 	u32 keys;
 	u32 segment;
-	bool same_host;
 	u8 local;
 	bool reads;
 	u32 nops;
@@ -680,7 +678,7 @@ u64 reference_before(const struct sim_op *op, u32 rank, u32 to);
 u64 reference_behind(const struct sim_op *op, u32 rank, u32 from);
 bool reference_wide(const struct sim_op *op);
 bool reference_along_ring(const struct sim_op *op);
-bool reference_direct(const struct sim_op *op, bool same_host, u32 nranks);
+bool reference_direct(const struct sim_op *op);
 bool reference_ordered(const struct sim_op *op);
 bool reference_fused(const struct sim *sim, const struct sim_op *op);
 bool reference_tree(const struct sim_op *op, u32 nranks);

@@ -68,7 +68,6 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 		.nslots = 4,
 		.window = 4,
 		.nops = 1,
-		.same_host = i % 2,
 		.reads = (i / 2 + nranks) % 2,
 		.segment = (nranks > 64 ? 128 : 8) << i % 8,
 	};

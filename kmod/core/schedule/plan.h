@@ -19,7 +19,6 @@ struct coll_schedule;
  * @reproducible: true if the reduction follows the order of ranks
  * @wide: true if sums of 16-bit floats are kept and passed on as binary32
  * @in_place: true if the input is where the result goes
- * @same_host: true if all ranks are on one host; the same on every rank
  * @reads: true if each rank can read what every other rank exposes it; the same on every rank
  * @vector: true if the blocks differ in length (a v form); the same on every rank
  * @varlen: true if the sender tells the length of the payload; a receiver's @count is its
@@ -52,7 +51,6 @@ struct coll_plan {
 	bool reproducible;
 	bool wide;
 	bool in_place;
-	bool same_host;
 	bool reads;
 	bool vector;
 	bool varlen;

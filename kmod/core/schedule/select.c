@@ -12,11 +12,6 @@ static_assert(COLLECTIVE_TYPE_COUNT <= 1 << 4);
 static_assert(COLLECTIVE_REDUCTION_COUNT <= 1 << 4);
 static_assert(COLLECTIVE_ALGORITHM_COUNT <= 1 << 2);
 
-/* Limit for a direct allreduce, in which each rank has a connection to every other rank. */
-#define COLL_SAME_HOST_RANKS		16
-/* A second-level cache holds one chunk of this size, but not two; or none.  Bytes. */
-#define COLL_SAME_HOST_CHUNK		(1024 * 1024U)
-
 /**
  * struct schedule_row - the schedules of a collective
  * @ring: along the ring
@@ -121,16 +116,6 @@ static const struct coll_schedule *wide(const struct coll_plan *plan)
 	return NULL;
 }
 
-/*
- * On one host with few ranks, payloads larger than the caches should move less often than along
- * the ring, where each rank stores what it forwards.
- */
-static bool beyond_caches(const struct coll_plan *plan)
-{
-	return plan->same_host && plan->nranks > 2 && plan->nranks <= COLL_SAME_HOST_RANKS &&
-	       plan->count / plan->nranks >= COLL_SAME_HOST_CHUNK / plan->size;
-}
-
 /* The length is sent with the elements, by the rank that knows it. */
 static const struct coll_schedule *varlen(const struct coll_plan *plan)
 {
@@ -211,8 +196,6 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 			return row->tree;
 		/* Both send the same number of bytes, but the direct schedule copies nothing. */
 		if (plan->collective == COLLECTIVE_REDUCE_SCATTER)
-			return row->direct;
-		if (plan->collective == COLLECTIVE_ALLREDUCE && beyond_caches(plan))
 			return row->direct;
 		return row->ring ? row->ring : direct(plan, few);
 	case COLLECTIVE_ALGORITHM_RING:
