@@ -184,11 +184,15 @@ static bool member_is_lost(const struct coll_agree *agree)
  */
 static void choose_value(struct coll_agree *agree)
 {
+	const struct coll_ranks silent = coll_agree_unanswered(agree);
+
 	if (agree->best_ballot) {
 		enter_step(agree, COLL_STEP_ACCEPT);
 		return;
 	}
+	/* A rank may have promised, and be silent since it was asked to leave the old group. */
 	agree->proposal.members = coll_ranks_without(agree->promisers, &agree->lost);
+	agree->proposal.members = coll_ranks_without(agree->proposal.members, &silent);
 	if (!coll_agree_quorum(agree, &agree->proposal.members)) {
 		prepare(agree);
 		return;

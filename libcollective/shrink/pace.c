@@ -26,6 +26,7 @@ void coll_pace_begin(struct coll_pace *pace, uint64_t now, unsigned int timeout)
 	pace->failed_ballots = 0;
 	pace->step = COLL_STEP_IDLE;
 	pace->ballot = pace->agree->ballot;
+	pace->leaving = false;
 	pace->step_since = now;
 	pace->resend_at = now;
 	pace->interval = INTERVAL_MIN_MS;
@@ -226,13 +227,15 @@ static uint64_t find_slow(struct coll_pace *pace, uint64_t now)
 /* Note whether another step or ballot has begun. */
 static void track_step(struct coll_pace *pace, uint64_t now)
 {
-	if (pace->step != pace->agree->step || pace->ballot != pace->agree->ballot) {
+	if (pace->step != pace->agree->step || pace->ballot != pace->agree->ballot ||
+	    pace->leaving != pace->agree->leaving) {
 		pace->step_since = now;
 		pace->interval = INTERVAL_MIN_MS;
 		pace->resend_at = now + pace->interval;
 	}
 	pace->step = pace->agree->step;
 	pace->ballot = pace->agree->ballot;
+	pace->leaving = pace->agree->leaving;
 }
 
 static uint64_t lead(struct coll_pace *pace, uint64_t now)

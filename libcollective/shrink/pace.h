@@ -42,6 +42,7 @@ struct coll_pace_peer {
  * @failed_ballots: number of ballots that failed although no member had died
  * @step: step of @agree when it was last looked at
  * @ballot: ballot of @agree then
+ * @leaving: @leaving of @agree then
  * @step_since: time from which it has been that step of that ballot
  * @resend_at: time of the next repetition
  * @interval: interval to the repetition after it, in ms
@@ -62,6 +63,7 @@ struct coll_pace {
 	unsigned int failed_ballots;
 	enum coll_agree_step step;
 	uint64_t ballot;
+	bool leaving;
 	uint64_t step_since;
 	uint64_t resend_at;
 	unsigned int interval;

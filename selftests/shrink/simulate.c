@@ -24,6 +24,7 @@ enum plan_kind {
 	PLAN_DEATHS,		/* ranks die before and during the calls */
 	PLAN_STOPPED,		/* one rank does not answer for a while */
 	PLAN_MISSED,		/* one rank does not answer until the others have ended */
+	PLAN_SILENT,		/* ranks fall silent before and during the calls */
 	PLAN_REJECTED,		/* two parts of the group reject each other's datagrams */
 	PLAN_ALL,		/* any of these */
 };
@@ -445,6 +446,10 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		node->stop_at = never;
 		if (kind == PLAN_DEATHS && rng(2) && ++victims < sim.nranks)
 			node->die_at = rng(2) ? 0 : rng(700);
+		if (kind == PLAN_SILENT && rng(2) && ++victims < sim.nranks) {
+			node->stop_at = rng(3) ? rng(TIMEOUT_MS / 2) : 0;
+			node->wake_at = END_MS;
+		}
 		if (kind == PLAN_ALL && rng(3) == 0)
 			node->die_at = rng(3) ? rng(1000) : rng(20000);
 		if (kind == PLAN_ALL && rng(3) == 0) {
@@ -575,6 +580,8 @@ int main(int argc, char **argv)
 				 &took);
 	simulate_all(PLAN_NONE, seeds, "nothing happens: all ranks return, with all");
 	simulate_all(PLAN_DEATHS, seeds, "ranks die: the others return, if they are enough");
+	simulate_all(PLAN_SILENT, seeds / 4,
+		     "ranks fall silent: the others return, if they are enough");
 	simulate_all(PLAN_REJECTED, seeds, "packets are refused: the part that is enough returns");
 	simulate_all(PLAN_STOPPED, seeds / 4, "a rank is stopped: the others return");
 	simulate_all(PLAN_MISSED, seeds / 4,
