@@ -202,6 +202,8 @@ static void reason_record(struct coll_member_state *state, const struct coll_rea
 		return;
 	coll_record_abort(&state->trace, &reason);
 	state->reason = reason;
+	if (reason.kind == COLLECTIVE_REASON_DEATH && reason.rank_a == state->id->rank)
+		state->died = true;
 	if (first)
 		state->aborted_at = now;
 	WRITE_ONCE(state->settled_at, state->aborted_at + reason_settle_ns(&reason));

@@ -42,6 +42,8 @@ struct coll_failure {
  * @reason: why the group failed [l]
  * @aborted: negative errno with which operations fail; 0: the group has not failed [a]
  * @aborted_at: time of the first reason, ns [l]
+ * @died: true if the end of this rank's process was a reason, whether or not another one has
+ *	outranked it since [l]
  * @settled_at: time from which @reason is final, ns [a]
  * @told: true if a notice has told @reason [l]
  * @wait: woken when @value changes, a reason is final, a request can be collected, or the
@@ -63,6 +65,7 @@ struct coll_member_state {
 	struct coll_reason reason;
 	int aborted;
 	u64 aborted_at;
+	bool died;
 	u64 settled_at;
 	bool told;
 	wait_queue_head_t wait;

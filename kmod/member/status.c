@@ -22,6 +22,22 @@ static void status_reason(struct collective_reason *out, const struct coll_reaso
 	};
 }
 
+/*
+ * A process that dumps core may still run for a moment when its death has been reported.  It is
+ * told that, whatever other ranks are told: it must not take part in coll_shrink().
+ */
+static void status_group(struct collective_reason *out, const struct coll_member_state *state)
+{
+	const struct coll_reason death = {
+		.kind = COLLECTIVE_REASON_DEATH,
+		.error = -coll_reason_error(COLLECTIVE_REASON_DEATH),
+		.rank_a = state->id->rank,
+		.rank_b = COLLECTIVE_RANK_NONE,
+	};
+
+	status_reason(out, state->died ? &death : &state->reason, COLL_INSTANCE_GROUP);
+}
+
 static void status_call(struct collective_call *call, const struct coll_rank_call *rank_call)
 {
 	const struct coll_signature *signature = &rank_call->signature;
@@ -67,7 +83,7 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 	status->inflight = member->requests.inflight;
 	status->submitted = atomic64_read(&member->requests.counters.submitted);
 	status->completed = atomic64_read(&member->requests.counters.completed);
-	status_reason(&status->group, &member->state.reason, COLL_INSTANCE_GROUP);
+	status_group(&status->group, &member->state);
 	status_reason(&status->last, &member->requests.last_failure.reason,
 		      member->requests.last_failure.instance);
 	status_call(&status->calls[0], &member->requests.last_failure.calls[0]);

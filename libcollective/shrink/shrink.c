@@ -25,26 +25,33 @@
  * The module
  */
 
+static int leave(struct coll_comm *comm)
+{
+	const int err = coll_device_leave(comm->fd);
+
+	if (err && err != -ENOTCONN)
+		return err;
+	comm->has_left = true;
+	return 0;
+}
+
 /*
- * Leave the old group before this rank accepts a smaller one: its later death must not be given
- * as the reason for the failure of the old group.
+ * Leave the old group, unless it has failed: this rank's death must not be given as the reason for
+ * its failure later, nor have been.  The latter is when another thread of this process dumps core,
+ * which is reported at once; then the others may go on without this rank.
  */
 static int leave_old_group(void *env)
 {
 	struct coll_comm *comm = ((struct coll_shrink *)env)->comm;
 	struct collective_status status;
-	int err;
+	int err = coll_device_status(comm->fd, &status);
 
-	if (comm->has_left)
-		return 0;
-	err = coll_device_status(comm->fd, &status);
-	if (err || status.state == COLLECTIVE_STATE_ABORTED)
+	if (!err && status.state != COLLECTIVE_STATE_ABORTED && !comm->has_left)
+		err = leave(comm) ?: coll_device_status(comm->fd, &status);
+	if (err)
 		return err;
-	err = coll_device_leave(comm->fd);
-	if (err && err != -ENOTCONN)
-		return err;
-	comm->has_left = true;
-	return 0;
+	return status.group.kind == COLLECTIVE_REASON_DEATH &&
+	       status.group.rank_a == (uint32_t)comm->rank ? -ECONNRESET : 0;
 }
 
 /* A rank that died and thereby failed the old group has accepted nothing. */

@@ -755,7 +755,7 @@ struct collective_absent {
  * @completed: out: number of operations completed, with any result
  * @group: out: reason why the group failed, if it has.  Reasons are collected for 25 ms after
  *	the failure, or for 100 ms while only a link is known to be at fault; STATUS waits
- *	until then
+ *	until then.  A process that is about to end, and was a reason, is told that
  * @last: out: reason of this member's latest failed operation; the rank that a deadline waited
  *	for may become known later, when an absent rank has reported itself
  * @calls: out: the calls of the two ranks of the latest mismatch
