@@ -17,9 +17,10 @@ long long cm_host_digest(void)
 
 	if (!uname(&names))
 		digest = cm_digest(digest, names.nodename, strlen(names.nodename));
+	/* A host that does not tell is taken for no other's. */
 	file = fopen("/proc/sys/kernel/random/boot_id", "re");
-	if (!file || !fgets(boot, sizeof(boot), file))
-		getentropy(boot, sizeof(boot));
+	if ((!file || !fgets(boot, sizeof(boot), file)) && getentropy(boot, sizeof(boot)))
+		snprintf(boot, sizeof(boot), "process %d", (int)getpid());
 	if (file)
 		fclose(file);
 	digest = cm_digest(digest, boot, sizeof(boot));
