@@ -28,7 +28,7 @@
 #define COLL_BUFFERS_MAX	4096
 
 /*
- * Calls that a member expects at a time, at least and at most: see coll_net_callers_max().  So many
+ * Calls that a member expects at a time, at least and at most: see coll_callers_max().  So many
  * may wait in the queue of a listener by RDMA.  So many incoming connections of each listener may
  * be half open and not answered, and as many answered without a proof of the secret.
  */

@@ -36,12 +36,11 @@ void coll_conn_cleanup(void)
 /**
  * coll_conn_new() - make a connection that the control runner owns
  * @net: of the member
- * @ops: of the handshake
  *
  * Context: may sleep.
  * Return: for coll_conn_delete() or coll_conn_free(); or -EDQUOT or -ENOMEM.
  */
-struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops)
+struct coll_conn *coll_conn_new(struct coll_net *net)
 {
 	u32 bytes = sizeof(struct coll_conn) + sizeof(struct coll_handshake);
 	struct coll_conn *conn;
@@ -59,7 +58,7 @@ struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint
 		return ERR_PTR(-ENOMEM);
 	}
 	conn->charged = bytes;
-	conn->ep.ops = ops;
+	conn->ep.ops = &coll_handshake_ops;
 	conn->ep.charges = net->charges;
 	conn->ep.outage_ms = COLL_OUTAGE_BEATS * net->id->heartbeat_ms;
 	conn->net = net;

@@ -115,7 +115,7 @@ static inline bool coll_conn_is_down(const struct coll_conn *conn)
 /* conn.c */
 int coll_conn_setup(void);
 void coll_conn_cleanup(void);
-struct coll_conn *coll_conn_new(struct coll_net *net, const struct coll_endpoint_ops *ops);
+struct coll_conn *coll_conn_new(struct coll_net *net);
 void coll_conn_set_state(struct coll_conn *conn, enum coll_conn_state state);
 int coll_conn_reserve(struct coll_conn *conn);
 void coll_conn_drop_spare(struct coll_conn *conn);
@@ -128,9 +128,9 @@ void coll_conn_free(struct coll_conn *conn, bool reset);
 /* handshake.c */
 int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 		      const struct sockaddr_storage *addr);
-void coll_conn_accept(struct coll_net *net);
 void coll_conn_handshake(struct coll_conn *conn, u64 now);
 void coll_conn_drop_outgoing(struct coll_link *link);
+extern const struct coll_endpoint_ops coll_handshake_ops;
 
 /* choice.c */
 bool coll_conn_may_begin(struct coll_conn *conn, u64 now);

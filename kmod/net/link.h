@@ -136,7 +136,7 @@ int coll_link_choose(struct coll_link *link, const struct sockaddr_storage *addr
 void coll_link_chosen(struct coll_link *link, const struct coll_transport *transport);
 bool coll_link_cannot(struct coll_link *link, int err);
 
-/* handshake.c */
+/* refused.c */
 void coll_link_failed(struct coll_link *link, u32 bit, int err);
 
 /* link_tx.c */

@@ -11,6 +11,7 @@
 #include <net/ipv6.h>
 
 #include "limits.h"
+#include "net/callers.h"
 #include "net/conn.h"
 #include "net/link.h"
 #include "net/net.h"
@@ -78,25 +79,6 @@ void coll_net_init(struct coll_net *net, const struct coll_ident *id,
 	coll_query_init(&net->query);
 }
 
-/**
- * coll_net_callers_max() - number of calls to a listener that may come before one is answered
- * @net: of the member
- *
- * All lower ranks may call one that is late, each for all connections of its link.  RDMA refuses
- * what does not fit into the queue of its listener, where TCP has the caller try again.  A caller
- * that tries RDMA says nothing until all its connections stand.  So if fewer could be half open,
- * and all of these were of callers of which each needs another one, none would go on.  Ranks do not
- * end one another's connections for want of a place, unless they need more than COLL_CALLS_MOST.
- *
- * Return: COLL_CALLS_LEAST to COLL_CALLS_MOST.
- */
-u32 coll_net_callers_max(const struct coll_net *net)
-{
-	u64 calls = (u64)net->id->rank * (1 + net->id->nlanes);
-
-	return clamp_t(u64, calls, COLL_CALLS_LEAST, COLL_CALLS_MOST);
-}
-
 static int listener_open(struct coll_net *net, enum coll_listener_kind kind,
 			 const struct coll_transport *transport, struct sockaddr_storage *addr)
 {
@@ -105,7 +87,7 @@ static int listener_open(struct coll_net *net, enum coll_listener_kind kind,
 	ep->ns = net->ns;
 	ep->hub = net->hub;
 	ep->rank = net->id->rank;
-	ep->calls = coll_net_callers_max(net);
+	ep->calls = coll_callers_max(net);
 	return transport->listen(ep, addr);
 }
 
@@ -321,7 +303,7 @@ void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now)
 	for (i = 0; i < COLL_LISTENERS; i++)
 		net->listeners[i].waits = false;
 	if (test_and_clear_bit(COLL_EVENT_READABLE, &net->listener_events) || heartbeat)
-		coll_conn_accept(net);
+		coll_callers_accept(net);
 	coll_net_take_new_conns(net);
 	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry_safe(conn, next, &net->handshakes, node)

@@ -92,7 +92,7 @@ enum coll_listener_kind {
  * @waits: true if in this run one was not answered, because there is no place to prove the secret
  *	[C]
  *
- * Each count is at most coll_net_callers_max().  So callers by one transport take no place of
+ * Each count is at most coll_callers_max().  So callers by one transport take no place of
  * another one, and callers that say nothing take none of those that do.
  */
 struct coll_listener {
@@ -203,9 +203,7 @@ void coll_peer_addr_get(const struct coll_peer_addr *peer, struct sockaddr_stora
 
 int coll_net_listen(struct coll_net *net, struct sockaddr_storage *addr);
 void coll_net_close_listener(struct coll_net *net);
-u32 coll_net_callers_max(const struct coll_net *net);
 bool coll_net_accepts(const struct coll_net *net, const struct coll_transport *transport);
-void coll_net_count_refused(struct coll_net *net, const struct sockaddr_storage *caller, int err);
 void coll_net_try_up(struct coll_net *net);
 void coll_net_take_new_conns(struct coll_net *net);
 void coll_net_run_handshakes(struct coll_net *net, bool heartbeat, u64 now);
@@ -217,6 +215,9 @@ void coll_net_send_leave(struct coll_net *net);
 void coll_net_close(struct coll_net *net);
 void coll_net_flush_until(struct coll_net *net, unsigned long until);
 void coll_net_free_links(struct coll_net *net, bool reset);
+
+/* refused.c */
+void coll_net_count_refused(struct coll_net *net, const struct sockaddr_storage *caller, int err);
 
 /* choice.c */
 void coll_addr_offer_rdma(struct sockaddr_storage *addr);
