@@ -80,6 +80,29 @@ static unsigned long folio_run(const struct folio *folio, struct page **pages, u
 	return i;
 }
 
+/*
+ * The next run of pages that is a part of a large folio, from index *@end on.  *@end becomes the
+ * index behind it, and *@run its number of pages.  Return: the folio; NULL: there is none.
+ */
+static const struct folio *next_part(struct page **pages, unsigned long n, unsigned long *end,
+				     unsigned long *run)
+{
+	const struct folio *folio;
+
+	while (*end < n) {
+		folio = page_folio(pages[*end]);
+		if (!folio_test_large(folio)) {
+			++*end;
+			continue;
+		}
+		*run = folio_run(folio, pages + *end, n - *end);
+		*end += *run;
+		if (*run != folio_nr_pages(folio))
+			return folio;
+	}
+	return NULL;
+}
+
 /* Add an entry and charge its share; under folio_lock().  Return: 0, -EDQUOT or -ENOMEM. */
 static int folio_insert(struct folio_entry *entry, struct user_struct *user)
 {
@@ -175,20 +198,13 @@ static unsigned long folio_uncharge(const struct folio *folio, unsigned long n,
 int coll_folios_charge(struct page **pages, unsigned long n, struct user_struct *user,
 		       bool *shared)
 {
-	unsigned long i, run;
+	unsigned long end = 0, run;
+	const struct folio *folio;
 	int err;
 
 	*shared = false;
 
-	for (i = 0; i < n; i += run) {
-		const struct folio *folio = page_folio(pages[i]);
-
-		run = 1;
-		if (!folio_test_large(folio))
-			continue;
-		run = folio_run(folio, pages + i, n - i);
-		if (run == folio_nr_pages(folio))
-			continue;
+	while ((folio = next_part(pages, n, &end, &run))) {
 		err = folio_charge(folio, run, user);
 		if (err)
 			goto undo;
@@ -197,7 +213,7 @@ int coll_folios_charge(struct page **pages, unsigned long n, struct user_struct 
 	return 0;
 
 undo:
-	atomic_long_sub(coll_folios_uncharge(pages, i, user), &user->locked_vm);
+	atomic_long_sub(coll_folios_uncharge(pages, end - run, user), &user->locked_vm);
 	return err;
 }
 
@@ -212,18 +228,11 @@ undo:
  */
 unsigned long coll_folios_uncharge(struct page **pages, unsigned long n, struct user_struct *user)
 {
-	unsigned long i, run, rest = 0;
+	unsigned long end = 0, run, rest = 0;
+	const struct folio *folio;
 
-	for (i = 0; i < n; i += run) {
-		const struct folio *folio = page_folio(pages[i]);
-
-		run = 1;
-		if (!folio_test_large(folio))
-			continue;
-		run = folio_run(folio, pages + i, n - i);
-		if (run != folio_nr_pages(folio))
-			rest += folio_uncharge(folio, run, user);
-	}
+	while ((folio = next_part(pages, n, &end, &run)))
+		rest += folio_uncharge(folio, run, user);
 	return rest;
 }
 
