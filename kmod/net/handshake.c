@@ -463,8 +463,11 @@ static void conn_fail(struct coll_conn *conn, int err)
 				 COLL_REFUSED_CONTROL : conn->lane, err);
 	else
 		coll_net_count_refused(conn->net, coll_caller_addr(conn, &info), err);
-	/* A caller whose place was needed learns that from the reset. */
-	coll_conn_free(conn, conn->outgoing || (conn->handshake && conn->handshake->evicted));
+	/*
+	 * A caller that had no more time, or whose place was needed, learns that from the reset: it
+	 * may call again (conn_loses_place()).  One that was refused reads why.
+	 */
+	coll_conn_free(conn, conn->outgoing || err == -EAGAIN);
 }
 
 /**
