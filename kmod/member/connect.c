@@ -82,13 +82,6 @@ static u64 connect_try_ns(u32 timeout_ms)
 	return min(ms / 2, COLL_TRY_MS) * (u64)NSEC_PER_MSEC;
 }
 
-/* Memory and ports may be available a moment later. */
-static bool connect_may_retry(int err)
-{
-	return err == -ENOMEM || err == -EDQUOT || err == -ENOBUFS || err == -ENFILE ||
-	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
-}
-
 /* A neighbour with a link that is not complete. */
 static u32 connect_missing(struct coll_member *member)
 {
@@ -216,7 +209,7 @@ int coll_member_connect(struct coll_member *member, const struct sockaddr_storag
 	if (READ_ONCE(member->state.value) == COLLECTIVE_STATE_CONNECTING) {
 		err = connect_links(member);
 		if (err) {
-			if (!connect_may_retry(err))
+			if (!coll_link_can_retry(err))
 				coll_state_fail_kind(&member->state, COLLECTIVE_REASON_RESET,
 						     member->id.rank,
 						      connect_missing(member));

@@ -135,9 +135,17 @@ int coll_conn_connect(struct coll_link *link, u8 kind, u8 lane,
 	return 0;
 }
 
+/* May a connection that this rank makes be made again, if it has to? */
+static bool conn_can_call_again(const struct coll_conn *conn, u64 now)
+{
+	return !READ_ONCE(conn->net->state->aborted) &&
+	       now <= conn->handshake->since_ns + AGAIN_NS;
+}
+
 /*
  * Call the peer of a connection again whose place at the peer another one has got.  The peer may
- * have many callers that are no ranks.
+ * have many callers that are no ranks.  This host may lack a port or memory for a moment, as in
+ * CONNECT.
  *
  * Return: 0; -EAGAIN: not yet; or as the transport connects.
  */
@@ -145,11 +153,16 @@ static int conn_call_again(struct coll_conn *conn, u64 now)
 {
 	struct coll_handshake *handshake = conn->handshake;
 	struct sockaddr_storage addr;
+	int err;
 
 	if (now < handshake->again_ns)
 		return -EAGAIN;
 	coll_peer_addr_get(&conn->net->peers[conn->peer], &addr);
-	return conn_call(conn, &addr);
+	err = conn_call(conn, &addr);
+	if (!coll_link_can_retry(err) || !conn_can_call_again(conn, now))
+		return err;
+	handshake->again_ns = now + AGAIN_PAUSE_NS;
+	return -EAGAIN;
 }
 
 /*
@@ -164,8 +177,7 @@ static bool conn_loses_place(struct coll_conn *conn, int err, u64 now)
 
 	/* A local listener ends no connection of a rank for want of a place. */
 	if (err != -ECONNRESET || conn->rx_len % COLL_HELLO_SIZE ||
-	    conn->link->transport == &coll_local || READ_ONCE(conn->net->state->aborted) ||
-	    now > conn->handshake->since_ns + AGAIN_NS)
+	    conn->link->transport == &coll_local || !conn_can_call_again(conn, now))
 		return false;
 	if (conn->ep.transport)
 		conn->ep.transport->close(&conn->ep, true);

@@ -187,11 +187,23 @@ int coll_link_begin(struct coll_link *link)
 }
 
 /**
+ * coll_link_can_retry() - may a connection that could not be begun be begun a moment later?
+ * @err: negative errno
+ *
+ * Return: true if memory or a port was missing on this host.
+ */
+bool coll_link_can_retry(int err)
+{
+	return err == -ENOMEM || err == -EDQUOT || err == -ENOBUFS || err == -ENFILE ||
+	       err == -EADDRINUSE || err == -EADDRNOTAVAIL;
+}
+
+/**
  * coll_link_connect() - begin the connections of a link, if this is the lower rank
  * @link: the link
  *
- * If this fails without memory or without a port, it may be called again, and continues with the
- * connection that could not be begun.
+ * If coll_link_can_retry() says so, it may be called again, and continues with the connection that
+ * could not be begun.
  *
  * Context: the process that joined, with @link_mutex; may sleep.
  * Return: 0 or a negative errno.

@@ -122,6 +122,7 @@ void coll_link_cleanup(void);
 int coll_link_new(struct coll_net *net, u32 peer, bool required);
 struct coll_link *coll_link_get(const struct coll_net *net, u32 peer);
 int coll_link_begin(struct coll_link *link);
+bool coll_link_can_retry(int err);
 int coll_link_connect(struct coll_link *link);
 int coll_link_ensure(struct coll_net *net, u32 peer);
 int coll_link_takes(const struct coll_link *link, const struct coll_conn *conn);
