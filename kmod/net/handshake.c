@@ -175,6 +175,8 @@ static bool conn_loses_place(struct coll_conn *conn, int err, u64 now)
 {
 	struct coll_handshake *handshake = conn->handshake;
 
+	/* No handshake begins while its link tries RDMA: link_still_stands() asks each endpoint. */
+	coll_assert(!READ_ONCE(conn->link->tries));
 	/* A local listener ends no connection of a rank for want of a place. */
 	if (err != -ECONNRESET || conn->rx_len % COLL_HELLO_SIZE ||
 	    conn->link->transport == &coll_local || !conn_can_call_again(conn, now))
