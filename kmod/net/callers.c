@@ -65,22 +65,58 @@ const struct sockaddr_storage *coll_caller_addr(struct coll_conn *conn,
 	       &info->peer : NULL;
 }
 
-static u64 caller_from(struct coll_conn *conn)
+/* Note the address of a caller, that of IPv4 as IPv6 maps it. */
+static void note_address(struct coll_conn *conn)
 {
 	struct coll_endpoint_info info;
 	const struct sockaddr_storage *peer = coll_caller_addr(conn, &info);
-	const struct in6_addr *addr;
-	u64 from;
 
 	if (!peer)
-		return 0;
+		return;
 	if (peer->ss_family == AF_INET)
-		return be32_to_cpu(((const struct sockaddr_in *)peer)->sin_addr.s_addr);
-	addr = &((const struct sockaddr_in6 *)peer)->sin6_addr;
-	if (ipv6_addr_v4mapped(addr))
-		return be32_to_cpu(addr->s6_addr32[3]);
-	memcpy(&from, addr, sizeof(from));
-	return from;
+		ipv6_addr_set_v4mapped(((const struct sockaddr_in *)peer)->sin_addr.s_addr,
+				       &conn->handshake->from);
+	else
+		conn->handshake->from = ((const struct sockaddr_in6 *)peer)->sin6_addr;
+}
+
+/* How near a caller is to another one. */
+enum nearness {
+	OTHER_NETWORK,
+	SAME_NETWORK,	/* another host of the same network */
+	SAME_HOST,
+	NEARNESSES
+};
+
+/*
+ * A network of IPv6 has 64 bits, and each of its hosts takes as many of its addresses as it likes.
+ * Those of IPv4 are not told apart, because addresses are few: each one is a host.
+ */
+static enum nearness caller_nearness(const struct in6_addr *a, const struct in6_addr *b)
+{
+	if (ipv6_addr_equal(a, b))
+		return SAME_HOST;
+	if (ipv6_addr_v4mapped(a) || ipv6_addr_v4mapped(b))
+		return OTHER_NETWORK;
+	return ipv6_prefix_equal(a, b, 64) ? SAME_NETWORK : OTHER_NETWORK;
+}
+
+/*
+ * Which callers give a place to a newcomer, by the numbers of those that have one: those of its
+ * network if that has most places, and of these those of its host if that has most of them.  So a
+ * host or a network that calls again and again ends its own calls, and not those of others.  Within
+ * a network this holds for a host with one address: one with many ends those of its neighbours,
+ * which call again.
+ *
+ * Return: one whose number is not 0, if any is not.
+ */
+static enum nearness nearness_that_gives(const u32 *nr)
+{
+	u32 network = nr[SAME_NETWORK] + nr[SAME_HOST];
+
+	if (network <= nr[OTHER_NETWORK])
+		return OTHER_NETWORK;
+	return nr[SAME_HOST] > nr[SAME_NETWORK] ? SAME_HOST : SAME_NETWORK;
 }
 
 /* Has the call of a connection been answered?  Those that were have places of their own. */
@@ -90,30 +126,30 @@ static bool caller_is_answered(const struct coll_conn *conn)
 }
 
 /*
- * The connection that gives its place to @newcomer: the oldest one that was not answered, of the
- * newcomer's address if that has most places, else of another one.  So a host that calls again and
- * again ends its own calls, and not those of other hosts.  One whose call has come waits for a
- * place to prove the secret, and gives its own last.
+ * The connection that gives its place to @newcomer: of the callers that nearness_that_gives() says
+ * the oldest one that was not answered.  One whose call has come waits for a place to prove the
+ * secret, and gives its own last.
  */
 static struct coll_conn *oldest_silent(struct coll_listener *listener, struct coll_conn *newcomer)
 {
-	struct coll_conn *conn, *oldest[2][2] = { };
-	bool same, called;
-	u32 nr_same = 0;
+	struct coll_conn *conn, *oldest[NEARNESSES][2] = { };
+	enum nearness nearness;
+	u32 nr[NEARNESSES] = { };
+	bool called;
 
 	/* At most all places of the listeners, and those that this rank has made. */
 	list_for_each_entry(conn, &listener->net->handshakes, node) {
 		if (conn->handshake->listener != listener || caller_is_answered(conn) ||
 		    conn == newcomer)
 			continue;
-		same = conn->handshake->from == newcomer->handshake->from;
+		nearness = caller_nearness(&conn->handshake->from, &newcomer->handshake->from);
 		called = conn->rx_len == COLL_HELLO_SIZE;
-		nr_same += same;
-		if (!oldest[same][called])
-			oldest[same][called] = conn;
+		nr[nearness]++;
+		if (!oldest[nearness][called])
+			oldest[nearness][called] = conn;
 	}
-	same = nr_same > listener->nr_silent / 2 || (!oldest[0][0] && !oldest[0][1]);
-	return oldest[same][0] ?: oldest[same][1];
+	nearness = nearness_that_gives(nr);
+	return oldest[nearness][0] ?: oldest[nearness][1];
 }
 
 /* Ends a connection, unless its HELLO has come meanwhile and there is space to answer it. */
@@ -158,7 +194,7 @@ static int accept_call(struct coll_listener *listener)
 	}
 	coll_conn_set_state(conn, COLL_CONN_HELLO);
 	conn->handshake->listener = listener;
-	conn->handshake->from = caller_from(conn);
+	note_address(conn);
 	/* Bytes may have come before the endpoint could tell. */
 	set_bit(COLL_EVENT_READABLE, &conn->events);
 	list_add_tail(&conn->node, &net->handshakes);

@@ -2,6 +2,7 @@
 #ifndef COLL_CONN_H
 #define COLL_CONN_H
 
+#include <linux/in6.h>
 #include <linux/list.h>
 #include <linux/socket.h>
 
@@ -34,7 +35,7 @@ enum coll_conn_state {
  * @since_ns: time at which the connection was made, or at which the call was answered, ns
  * @listener: of an incoming connection: where its place is; NULL: it has none any more
  * @evicted: true if it is to give its place to another one, unless it needs that no more
- * @from: of an incoming connection: address of its caller, or the network part of IPv6; 0: none
+ * @from: of an incoming connection: address of its caller, of IPv4 as IPv6 maps it; all 0: none
  * @calls_again: number of times that this rank has made the connection again
  * @again_ns: time before which it is not made again
  */
@@ -44,7 +45,7 @@ struct coll_handshake {
 	u64 since_ns;
 	struct coll_listener *listener;
 	bool evicted;
-	u64 from;
+	struct in6_addr from;
 	u32 calls_again;
 	u64 again_ns;
 };
