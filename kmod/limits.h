@@ -70,6 +70,12 @@
 #define COLL_HEARTBEAT_CONNECT_MS	1000
 
 /*
+ * Longest time between looks at connections that are not open, ms: their pauses and time limits are
+ * no longer where heartbeats are seldom.
+ */
+#define COLL_HANDSHAKE_TICK_MS		1000
+
+/*
  * Time without packets after which TCP asks the peer whether it is there, s.  Half of the shortest
  * time for which firewalls commonly keep a connection in mind.
  */

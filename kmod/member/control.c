@@ -8,6 +8,7 @@
 
 #include "compat/timer.h"
 #include "lane/lane.h"
+#include "limits.h"
 #include "member/query_member.h"
 #include "member/control.h"
 #include "member/member.h"
@@ -136,6 +137,24 @@ static void control_resume_for_conns(struct coll_member *member)
 	spin_unlock(&member->state.lock);
 }
 
+/* Heartbeats are counted, so these ticks are none. */
+static void control_queue_handshake_tick(struct coll_member *member)
+{
+	if (member->id.heartbeat_ms > COLL_HANDSHAKE_TICK_MS &&
+	    coll_net_is_connecting(&member->net))
+		queue_delayed_work(coll_unbound_wq, &member->control.handshake_tick,
+				   msecs_to_jiffies(COLL_HANDSHAKE_TICK_MS));
+}
+
+static void control_handshake_tick(struct work_struct *work)
+{
+	struct coll_member_control *control = container_of(to_delayed_work(work),
+							   struct coll_member_control,
+							   handshake_tick);
+
+	coll_runner_kick(&control->runner);
+}
+
 static bool control_iterate(struct coll_member *member)
 {
 	unsigned long events = xchg(&member->control.events, 0);
@@ -147,6 +166,7 @@ static bool control_iterate(struct coll_member *member)
 		coll_net_close_listener(net);
 	coll_net_run_handshakes(net, heartbeat, now);
 	control_resume_for_conns(member);
+	control_queue_handshake_tick(member);
 	if (events & BIT(COLL_MEMBER_SEND_ABORT))
 		coll_net_send_abort(net);
 	if (events & BIT(COLL_MEMBER_SEND_LEAVE))
@@ -334,6 +354,7 @@ void coll_control_init(struct coll_member_control *control)
 {
 	coll_runner_init(&control->runner, control_run, coll_control_wq);
 	INIT_DELAYED_WORK(&control->tick, control_tick);
+	INIT_DELAYED_WORK(&control->handshake_tick, control_handshake_tick);
 	coll_timer_setup(&control->settle, control_settle);
 }
 

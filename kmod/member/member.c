@@ -89,6 +89,7 @@ static void member_stop(struct coll_member *member)
 	coll_exit_watch_end(member);
 	hrtimer_cancel(&member->control.settle);
 	cancel_delayed_work_sync(&member->control.tick);
+	cancel_delayed_work_sync(&member->control.handshake_tick);
 	cancel_delayed_work_sync(&member->requests.expiry);
 
 	coll_net_close(&member->net);
