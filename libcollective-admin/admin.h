@@ -18,6 +18,8 @@
  * @events: socket of events; NULL: coll_admin_listen() was not called
  * @family: number of the family
  * @congested: true from an overflow of @events until that is empty
+ * @owed: negative errno that the next coll_admin_events() returns; 0: none
+ * @owed_text: its text; NULL: that of the errno
  * @error: text of the latest error
  */
 struct coll_admin {
@@ -25,6 +27,8 @@ struct coll_admin {
 	struct nl_sock *events;
 	int family;
 	bool congested;
+	int owed;
+	const char *owed_text;
 	char error[256];
 };
 

@@ -97,14 +97,15 @@ static int on_event(struct nl_msg *msg, void *arg)
  * Events were lost, and among them may be that of a new module.  Return: -ENOBUFS, or the errno of
  * the subscription.
  */
-static int lost(struct coll_admin *admin, const char *text)
+static int lost(struct coll_admin *admin, const char *text, const char **why)
 {
 	const int err = admin_subscribe(admin);
 
 	/* If there is no module, the next one that comes is told of. */
 	if (err && err != -ENOENT)
-		return admin_fail(admin, err, NULL);
-	return admin_fail(admin, -ENOBUFS, text);
+		return err;
+	*why = text;
+	return -ENOBUFS;
 }
 
 /*
@@ -124,15 +125,50 @@ static void leave_congestion(struct coll_admin *admin)
 	(void)admin_subscribe(admin);
 }
 
+/* The errno of messages that are no events.  Return: 0 or a negative errno; @why: its text. */
+static int errno_of_others(struct coll_admin *admin, const struct listening *listening, int err,
+			   const char **why)
+{
+	/* libnl has no error for a full socket buffer but this one. */
+	if (err == -NLE_NOMEM) {
+		admin->congested = true;
+		return lost(admin, "events were lost: the program was too slow", why);
+	}
+	if (listening->came)
+		return lost(admin, "the module was loaded; events in between were lost", why);
+	if (listening->went) {
+		*why = "the module was unloaded; events come when it is loaded again";
+		return -ENODEV;
+	}
+	if (err == -NLE_AGAIN)
+		return -EAGAIN;
+	if (err >= 0)
+		return 0;
+	*why = nl_geterror(err);
+	return -EIO;
+}
+
+/* Tells the errno that an earlier call did not, because it was to stop. */
+static int tell_owed(struct coll_admin *admin)
+{
+	const int err = admin->owed;
+
+	admin->owed = 0;
+	return admin_fail(admin, err, admin->owed_text);
+}
+
 int coll_admin_events(struct coll_admin *admin,
 		      int (*each)(const struct coll_admin_event *event, void *arg), void *arg)
 {
 	struct listening listening = { .each = each, .arg = arg };
+	const char *why = NULL;
 	struct nl_cb *cb;
 	int err;
 
 	if (!admin->events)
 		return admin_fail(admin, -EINVAL, "coll_admin_listen() was not called");
+	if (admin->owed)
+		return tell_owed(admin);
 	cb = nl_cb_alloc(NL_CB_DEFAULT);
 	if (!cb)
 		return admin_fail(admin, -ENOMEM, NULL);
@@ -141,19 +177,12 @@ int coll_admin_events(struct coll_admin *admin,
 	err = nl_recvmsgs(admin->events, cb);
 	nl_cb_put(cb);
 	leave_congestion(admin);
-	if (err == -NLE_AGAIN)
-		return -EAGAIN;
-	/* libnl has no error for a full socket buffer but this one. */
-	if (err == -NLE_NOMEM) {
-		admin->congested = true;
-		return lost(admin, "events were lost: the program was too slow");
-	}
-	if (err < 0)
-		return admin_fail(admin, -EIO, nl_geterror(err));
-	if (listening.came)
-		return lost(admin, "the module was loaded; events in between were lost");
-	if (listening.went)
-		return admin_fail(admin, -ENODEV,
-				  "the module was unloaded; events come when it is loaded again");
+	err = errno_of_others(admin, &listening, err, &why);
+	if (err == -EAGAIN || !err)
+		return listening.stop ? listening.stop : err;
+	if (!listening.stop)
+		return admin_fail(admin, err, why);
+	admin->owed = err;
+	admin->owed_text = why;
 	return listening.stop;
 }

@@ -789,7 +789,8 @@ int coll_admin_fd(const struct coll_admin *admin);
  *
  * Does not sleep.  Return: 0; what @each returned, if that is not 0; or a negative errno: EAGAIN
  * (none has come), ENOBUFS (some were lost, because the program was too slow or because the module
- * has just been loaded again), ENODEV (the module was unloaded; call again for the next one).
+ * has just been loaded again), ENODEV (the module was unloaded; call again for the next one).  An
+ * errno that comes together with what @each returned is returned by the next call.
  */
 int coll_admin_events(struct coll_admin *admin,
 		      int (*each)(const struct coll_admin_event *event, void *arg), void *arg);

@@ -208,10 +208,31 @@ static void tell_event(void)
 	nlmsg_free(msg);
 }
 
+/* The last two messages come at once. */
+static void join_last(void)
+{
+	struct file *file;
+
+	for (file = files; file < files + FILES; file++) {
+		if (file->n < 2)
+			continue;
+		file->n--;
+		memcpy(file->message[file->n - 1] + file->length[file->n - 1],
+		       file->message[file->n], file->length[file->n]);
+		file->length[file->n - 1] += file->length[file->n];
+	}
+}
+
 static int hear(const struct coll_admin_event *event, void *arg)
 {
 	heard += !strcmp(event->group, "a");
 	return 0;
+}
+
+static int hear_one(const struct coll_admin_event *event, void *arg)
+{
+	hear(event, arg);
+	return 7;
 }
 
 /* What the next messages are, until one is told of.  Return: 0: only events have come. */
@@ -327,6 +348,28 @@ TEST_F(reload, events_come_after_an_overflow_without_a_module)
 	tell_event();
 	EXPECT_EQ(0, next(self->admin));
 	EXPECT_EQ(1, heard);
+}
+
+/* The result of each() is not lost, and neither is the message that came with the event. */
+TEST_F(reload, stop_beside_another_module)
+{
+	ASSERT_EQ(0, coll_admin_listen(self->admin));
+	tell_event();
+	notify(CTRL_CMD_NEWFAMILY, COLLECTIVE_FAMILY_NAME);
+	join_last();
+	EXPECT_EQ(7, coll_admin_events(self->admin, hear_one, NULL));
+	EXPECT_EQ(-ENOBUFS, coll_admin_events(self->admin, hear_one, NULL));
+	EXPECT_STREQ("the module was loaded; events in between were lost",
+		     coll_admin_error(self->admin));
+	tell_event();
+	notify(CTRL_CMD_DELFAMILY, COLLECTIVE_FAMILY_NAME);
+	join_last();
+	EXPECT_EQ(7, coll_admin_events(self->admin, hear_one, NULL));
+	EXPECT_EQ(-ENODEV, coll_admin_events(self->admin, hear_one, NULL));
+	EXPECT_EQ(-EAGAIN, coll_admin_events(self->admin, hear_one, NULL));
+	tell_event();
+	EXPECT_EQ(0, next(self->admin));
+	EXPECT_EQ(3, heard);
 }
 
 TEST_F(reload, other_families)
