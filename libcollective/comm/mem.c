@@ -114,13 +114,18 @@ __u32 coll_mem_buffer(struct coll_comm *comm, const void *addr, size_t size,
 
 int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size)
 {
+	return coll_mem_number(comm, addr, size, 0) != 0;
+}
+
+unsigned int coll_mem_number(struct coll_comm *comm, const void *addr, size_t size, int write)
+{
 	__u32 buffer;
 
 	if (!comm || coll_comm_lock(comm))
 		return 0;
-	buffer = coll_mem_buffer(comm, addr, size, false);
+	buffer = coll_mem_buffer(comm, addr, size, write);
 	coll_comm_unlock(comm);
-	return buffer != 0;
+	return buffer;
 }
 
 /* Map @want bytes, a multiple of the page size, aligned to huge pages if large enough. */

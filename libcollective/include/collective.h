@@ -1192,6 +1192,21 @@ void coll_mem_free(struct coll_comm *comm, void *addr);
 int coll_mem_registered(struct coll_comm *comm, const void *addr, size_t size);
 
 /**
+ * coll_mem_number - find the number of a registered buffer, for struct collective_op
+ * @comm: communicator
+ * @addr: beginning of the memory
+ * @size: size in bytes
+ * @write: 1 if operations are to store results there, 0 if they only read it
+ *
+ * The functions of the collectives find registered memory by its address; those that take a
+ * struct collective_op use it if that has the number.
+ *
+ * Return: number of a buffer that has all of this memory, until coll_unregister() or
+ * coll_mem_free(); 0: there is none.
+ */
+unsigned int coll_mem_number(struct coll_comm *comm, const void *addr, size_t size, int write);
+
+/**
  * coll_register - pin the caller's own memory for many operations
  * @comm: communicator
  * @addr: beginning of the memory

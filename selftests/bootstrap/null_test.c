@@ -25,6 +25,7 @@ static const struct {
 } others[] = {
 	{ "coll_finalize", 0 },
 	{ "coll_mem_alloc", 0 },
+	{ "coll_mem_number", 0 },
 	{ "coll_mem_registered", 0 },
 	{ "coll_name", 0 },
 	{ "coll_request_free", 0 },

@@ -134,6 +134,32 @@ TEST_F(lib_mem, read_only)
 	EXPECT_EQ(-EFAULT, coll_allreduce(self->comm, q, p, PAGE, COLL_UINT8, COLL_SUM));
 }
 
+/* An operation that names the buffer by its number pins nothing. */
+TEST_F(lib_mem, number)
+{
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT8,
+		.count = PAGE,
+	};
+	__u8 *p = memory(2 * PAGE), *q = memory(PAGE);
+
+	ASSERT_EQ(0, coll_register(self->comm, p, 2 * PAGE, 0));
+	ASSERT_EQ(0, coll_register(self->comm, q, PAGE, COLL_REGISTER_READ_ONLY));
+	EXPECT_EQ(0, coll_mem_number(self->comm, p, 2 * PAGE + 1, 0));
+	EXPECT_EQ(0, coll_mem_number(self->comm, q, PAGE, 1));
+	EXPECT_NE(0, coll_mem_number(self->comm, q, PAGE, 0));
+	ASSERT_TRUE(memlock_limit(0) && drop_ipc_lock());
+	memset(p, 5, PAGE);
+	op.send = (uintptr_t)p;
+	op.recv = (uintptr_t)(p + PAGE);
+	EXPECT_EQ(-EDQUOT, coll_submit(self->comm, &op));
+	op.send_buffer = coll_mem_number(self->comm, p, PAGE, 0);
+	op.recv_buffer = coll_mem_number(self->comm, p + PAGE, PAGE, 1);
+	EXPECT_EQ(0, coll_submit(self->comm, &op));
+	EXPECT_TRUE(all_are(p + PAGE, 5, PAGE));
+}
+
 /* Each communicator has its own memory; its end does not affect the memory of another. */
 TEST_F(lib_mem, other)
 {
