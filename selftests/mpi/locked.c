@@ -4,7 +4,8 @@
  * need more than that, and one rank is late.  None fails, and all that fit are taken.
  *
  *	locked KIB [SECONDS]	limit for each rank, and by how much rank 1 is late
- *	locked refused		rank 0 may lock nothing for a while, after groups were made
+ *	locked refused		rank 0, without a limit at first, may lock nothing for a while
+ *	locked spent		other programs of a rank's user lock all that is left, for a while
  *	locked groups		more groups than there is memory for, for several threads
  */
 #include <stdio.h>
@@ -42,7 +43,11 @@
 #define REFUSED		20
 #define MANY		16384
 #define REFUSED_SECONDS	5
-#define GROUPS		12
+#define GROUPS		24
+
+/* Elements of calls that fit a region, and of those that do not. */
+#define SMALL		64
+#define LARGE		(1 << 16)
 
 static int rank, size, late;
 static size_t kib;
@@ -198,13 +203,12 @@ static void may_lock(rlim_t bytes)
 static void refused(void)
 {
 	static int in[REFUSED][2][MANY], out[REFUSED][2][MANY];
-	const rlim_t enough = 1ULL << 50;
 	MPI_Request requests[REFUSED][2], barrier;
 	MPI_Comm comms[REFUSED + 1];
 	int i, k, done = 0;
 	double start;
 
-	obey_limit(enough);
+	obey_limit(RLIM_INFINITY);
 	make_groups(comms, REFUSED + 1);
 	if (!rank)
 		may_lock(0);
@@ -221,7 +225,7 @@ static void refused(void)
 	if (!done)
 		die("rank %d: a barrier waits for operations of other groups", rank);
 	if (!rank)
-		may_lock(enough);
+		may_lock(RLIM_INFINITY);
 	MPI_Waitall(2 * REFUSED, requests[0], MPI_STATUSES_IGNORE);
 	for (i = 0; i < REFUSED; i++)
 		for (k = 0; k < 2; k++)
@@ -230,13 +234,111 @@ static void refused(void)
 		MPI_Comm_free(&comms[i]);
 }
 
+/* ---- memory that is spent ---- */
+
+static int *in, *out;
+static MPI_Request prepared[2];
+
+/* Result of an allreduce of what begin_sum() has given. */
+static void check_sum(int count, int n, const char *what)
+{
+	check(out, count, size * (size - 1) / 2 + size * n, what);
+}
+
+static void begin_sum(int count, int n)
+{
+	fill(in, count, rank + n);
+	fill(out, count, -1);
+}
+
+static void sum_all(MPI_Comm comm, int count, int n)
+{
+	MPI_Request request;
+
+	begin_sum(count, n);
+	MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, comm);
+	check_sum(count, n, "spent, blocking");
+	fill(out, count, rank + n);
+	MPI_Allreduce(MPI_IN_PLACE, out, count, MPI_INT, MPI_SUM, comm);
+	check_sum(count, n, "spent, in place");
+	begin_sum(count, n);
+	MPI_Iallreduce(in, out, count, MPI_INT, MPI_SUM, comm, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	check_sum(count, n, "spent, nonblocking");
+	begin_sum(count, n);
+	if (HAS_PERSISTENT) {
+		MPI_Start(&prepared[count == LARGE]);
+		MPI_Wait(&prepared[count == LARGE], MPI_STATUS_IGNORE);
+		check_sum(count, n, "spent, persistent");
+	}
+}
+
+/* Of the blocks of a gatherv only the root knows all. */
+static void move(MPI_Comm comm, int count, int n)
+{
+	int counts[16], displs[16], i;
+
+	fill(out, count, rank ? -1 : n);
+	MPI_Bcast(out, count, MPI_INT, 0, comm);
+	check(out, count, n, "spent, broadcast");
+	for (i = 0; i < size; i++) {
+		counts[i] = count / size - i;
+		displs[i] = count / size * i;
+	}
+	fill(in, counts[rank], rank + n);
+	fill(out, count, -1);
+	MPI_Gatherv(in, counts[rank], MPI_INT, out, counts, displs, MPI_INT, 1, comm);
+	for (i = 0; i < size && rank == 1; i++) {
+		check(out + displs[i], counts[i], i + n, "spent, gatherv");
+		check(out + displs[i] + counts[i], i < size - 1 ? i : 0, -1, "spent, gap");
+	}
+	fill(out, count, -1);
+	MPI_Allgatherv(in, counts[rank], MPI_INT, out, counts, displs, MPI_INT, comm);
+	for (i = 0; i < size; i++) {
+		check(out + displs[i], counts[i], i + n, "spent, allgatherv");
+		check(out + displs[i] + counts[i], i < size - 1 ? i : 0, -1, "spent, gap");
+	}
+}
+
+/* Memory is left; rank 0, all ranks but that and all ranks have none; and there is some again. */
+static void spent(void)
+{
+	const rlim_t enough = 7 << 20;
+	int n;
+	MPI_Comm comm;
+
+	in = malloc(LARGE * sizeof(int));
+	out = malloc(LARGE * sizeof(int));
+	obey_limit(enough);
+	make_groups(&comm, 1);
+	if (HAS_PERSISTENT) {
+		ALLREDUCE_INIT(in, out, SMALL, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &prepared[0]);
+		ALLREDUCE_INIT(in, out, LARGE, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &prepared[1]);
+	}
+	for (n = 0; n < 10; n++) {
+		may_lock((n / 2 & 1 && !rank) || (n / 2 & 2 && rank) ? 0 : enough);
+		sum_all(comm, SMALL, n);
+		sum_all(comm, LARGE, n);
+		move(comm, SMALL, n);
+		move(comm, LARGE, n);
+		MPI_Barrier(comm);
+	}
+	if (HAS_PERSISTENT) {
+		MPI_Request_free(&prepared[0]);
+		MPI_Request_free(&prepared[1]);
+	}
+	MPI_Comm_free(&comm);
+	free(in);
+	free(out);
+}
+
 /* All calls are right, whether or not their communicator has a group. */
 static void groups(void)
 {
 	MPI_Comm comms[GROUPS];
 	int round, i, sum;
 
-	obey_limit(2048 * 1024 * size);
+	obey_limit(384 * 1024 * size);
 	for (round = 0; round < 2; round++) {
 		make_groups(comms, GROUPS);
 		for (i = 0; i < GROUPS; i++) {
@@ -281,6 +383,8 @@ int main(int argc, char **argv)
 	MPI_Comm_size(MPI_COMM_WORLD, &size);
 	if (!strcmp(mode, "refused"))
 		refused();
+	else if (!strcmp(mode, "spent"))
+		spent();
 	else if (!strcmp(mode, "groups"))
 		groups();
 	else

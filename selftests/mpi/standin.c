@@ -26,12 +26,21 @@
 
 #define RANKS_MAX	16
 #define PATH_SIZE	200
+#define BUFFERS_MAX	8
+
+/* Registered memory; a number is an index, from 1. */
+struct buffer {
+	const char *addr;
+	size_t size;
+	bool writable;
+};
 
 struct coll_comm {
 	char folder[64];
 	int rank;
 	int size;
 	unsigned long long submitted;
+	struct buffer buffers[BUFFERS_MAX];
 };
 
 /* The arguments of an operation that other ranks need, at the beginning of its file. */
@@ -44,7 +53,7 @@ struct header {
 /**
  * struct coll_request - operation under way
  * @name: of its files
- * @pinned: bytes of both buffers
+ * @pinned: bytes of both buffers, unless they are registered
  * @layout: arrays of its layout, as far as they are given
  */
 struct coll_request {
@@ -131,9 +140,12 @@ int coll_finalize(struct coll_comm *comm)
 {
 	char path[PATH_SIZE];
 	FILE *file;
+	int i;
 
 	if (!comm)
 		return 0;
+	for (i = 0; i < BUFFERS_MAX; i++)
+		pinned -= comm->buffers[i].size;
 	snprintf(path, sizeof(path), "%s/left.%d", comm->folder, comm->rank);
 	file = fopen(path, "w");
 	if (file)
@@ -291,15 +303,16 @@ static int write_input(struct coll_request *request)
 	return 0;
 }
 
-/* Bytes of both buffers; those of a layout are not limited here. */
+/* Bytes of both buffers; those of a layout, and of registered buffers, are not limited here. */
 static size_t pinned_of(const struct coll_comm *comm, const struct collective_op *op)
 {
 	const bool blocks = op->opcode == COLLECTIVE_ALLGATHER ||
 			    op->opcode == COLLECTIVE_ALLTOALL ||
 			    op->opcode == COLLECTIVE_GATHER || op->opcode == COLLECTIVE_SCATTER;
 
-	return op->layout ? 0 : 2 * op->count * coll_type_size((enum coll_type)op->type) *
-				(blocks ? comm->size : 1);
+	if (op->layout || op->send_buffer || op->recv_buffer)
+		return 0;
+	return 2 * op->count * coll_type_size((enum coll_type)op->type) * (blocks ? comm->size : 1);
 }
 
 /* The limit is that of a user, whose processes all ranks are; with CAP_IPC_LOCK there is none. */
@@ -314,6 +327,75 @@ static size_t lockable(const struct coll_comm *comm)
 		return SIZE_MAX;
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	return limit.rlim_cur / comm->size;
+}
+
+/*
+ * Can the first byte be pinned?  Mappings of files in the folder MAPPED cannot; the kernel refuses
+ * an input only in those of a device.
+ */
+static bool can_pin(unsigned long long addr, const char *access)
+{
+	const char *folder = getenv("MAPPED");
+	unsigned long long from, to;
+	bool found = false;
+	char line[512];
+	FILE *file;
+
+	if (!folder)
+		return true;
+	file = fopen("/proc/self/maps", "r");
+	while (!found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%llx-%llx", &from, &to) == 2 && addr >= from && addr < to;
+	fclose(file);
+	return found && strstr(line, access) && !strstr(line, folder);
+}
+
+int coll_register(struct coll_comm *comm, const void *addr, size_t size, unsigned int flags)
+{
+	const bool writable = !(flags & COLL_REGISTER_READ_ONLY);
+	int i = 0;
+
+	if (!can_pin((uintptr_t)addr, writable ? " rw" : " r"))
+		return fail(-EFAULT, "a buffer cannot be pinned");
+	if (pinned + size > lockable(comm))
+		return -EDQUOT;
+	while (i < BUFFERS_MAX && comm->buffers[i].size)
+		if (comm->buffers[i++].addr == addr)
+			return refuse(-EEXIST, "%p is registered", addr);
+	if (i == BUFFERS_MAX)
+		return refuse(-EMFILE, "too many buffers");
+	comm->buffers[i] = (struct buffer){ .addr = addr, .size = size, .writable = writable };
+	pinned += size;
+	return 0;
+}
+
+int coll_unregister(struct coll_comm *comm, const void *addr)
+{
+	struct buffer *buffer;
+
+	for (buffer = comm->buffers; buffer < comm->buffers + BUFFERS_MAX; buffer++)
+		if (buffer->size && buffer->addr == addr) {
+			pinned -= buffer->size;
+			*buffer = (struct buffer){ 0 };
+			return 0;
+		}
+	return refuse(-ENOENT, "%p is not registered", addr);
+}
+
+static bool contains(const struct buffer *buffer, const char *addr, size_t size, bool write)
+{
+	return buffer->size >= size && addr >= buffer->addr &&
+	       addr + size <= buffer->addr + buffer->size && (buffer->writable || !write);
+}
+
+unsigned int coll_mem_number(struct coll_comm *comm, const void *addr, size_t size, int write)
+{
+	int i;
+
+	for (i = 0; i < BUFFERS_MAX; i++)
+		if (comm->buffers[i].size && contains(&comm->buffers[i], addr, size, write))
+			return i + 1;
+	return 0;
 }
 
 /* Number of elements of the result of this rank. */
@@ -356,24 +438,34 @@ static size_t input_elements(const struct coll_request *request)
 }
 
 /*
- * Can the first byte be pinned?  Mappings of files in the folder MAPPED cannot; the kernel refuses
- * an input only in those of a device.
+ * An operation has its buffers, or pins them.  What it needs of a registered one is not all that it
+ * touches where there are blocks with gaps between them.
  */
-static bool can_pin(unsigned long long addr, const char *access)
+static int take_buffer(const struct coll_request *request, unsigned int number,
+		       unsigned long long addr, size_t elements, bool write)
 {
-	const char *folder = getenv("MAPPED");
-	unsigned long long from, to;
-	bool found = false;
-	char line[512];
-	FILE *file;
+	const size_t size = elements * coll_type_size((enum coll_type)request->op.type);
 
-	if (!folder)
-		return true;
-	file = fopen("/proc/self/maps", "r");
-	while (!found && fgets(line, sizeof(line), file))
-		found = sscanf(line, "%llx-%llx", &from, &to) == 2 && addr >= from && addr < to;
-	fclose(file);
-	return found && strstr(line, access) && !strstr(line, folder);
+	if (!elements)
+		return 0;
+	if (!number)
+		return can_pin(addr, write ? " rw" : " r") ? 0 :
+		       fail(-EFAULT, "a buffer cannot be pinned");
+	if (number > BUFFERS_MAX || !request->comm->buffers[number - 1].size)
+		return refuse(-ENOENT, "there is no buffer %u", number);
+	return contains(&request->comm->buffers[number - 1], (char *)(uintptr_t)addr, size, write) ?
+	       0 : refuse(-EINVAL, "%#llx is not in buffer %u", addr, number);
+}
+
+static int take_buffers(const struct coll_request *request)
+{
+	const struct collective_op *op = &request->op;
+
+	const size_t result = result_elements(request);
+	const size_t input = result && op->send == op->recv ? 0 : input_elements(request);
+
+	return take_buffer(request, op->recv_buffer, op->recv, result, true) ?:
+	       take_buffer(request, op->send_buffer, op->send, input, false);
 }
 
 /* The bindings try a group out; its files would tell nothing that they do not find later. */
@@ -397,7 +489,7 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 	new->comm = comm;
 	new->op = *op;
 	new->pinned = pinned_of(comm, op);
-	if (pinned + new->pinned > lockable(comm)) {
+	if (new->pinned && pinned + new->pinned > lockable(comm)) {
 		free(new);
 		return -EDQUOT;
 	}
@@ -407,10 +499,10 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 	err = read_layout(new);
 	if (err)
 		return err;
-	if ((result_elements(new) && !can_pin(op->recv, " rw")) ||
-	    (input_elements(new) && !can_pin(op->send, " r"))) {
+	err = take_buffers(new);
+	if (err) {
 		free(new);
-		return fail(-EFAULT, "a buffer cannot be pinned");
+		return err;
 	}
 	name_request(new);
 	pinned += new->pinned;

@@ -168,15 +168,20 @@ static enum cm_reason keep_bits(struct cm_group *group, const struct cm_call *ca
 	return reason;
 }
 
-bool cm_call_take(struct cm_group *group, const struct cm_call *call, enum cm_form form, bool up)
+static enum cm_reason find_reason(struct cm_group *group, const struct cm_call *call,
+				  enum cm_form form, bool up)
 {
 	enum cm_reason reason = up ? cm_call_reason(group, call, form) : cm_group_reason(group);
 
-	if (cm_settings.reproducible && cm_call_rounds(call))
-		reason = keep_bits(group, call, form, reason);
-	/* A call out of MPI's own path, while that makes the group, is none of the program's. */
-	if (form != CM_BLOCKING || !cm_group_busy(group))
-		cm_count(call->function, form, reason);
+	return cm_settings.reproducible && cm_call_rounds(call) ?
+	       keep_bits(group, call, form, reason) : reason;
+}
+
+bool cm_call_take(struct cm_group *group, const struct cm_call *call, enum cm_form form, bool up)
+{
+	enum cm_reason reason = find_reason(group, call, form, up);
+
+	cm_count(call->function, form, reason);
 	return reason == CM_TAKEN;
 }
 
@@ -186,16 +191,73 @@ int cm_call_fail(struct cm_group *group, const struct cm_call *call, int err)
 	return cm_group_error(group, err);
 }
 
-int cm_call_run(struct cm_group *group, const struct cm_call *call)
+/* ---- blocking ---- */
+
+/*
+ * The ranks agree whether @able is 1 on each, by an operation in the region, which pins nothing.
+ * It has its place among the blocking ones.  Return: 0 or a negative errno of a group that failed.
+ */
+static int agree(struct cm_group *group, enum cm_function function, int *able)
 {
+	struct cm_call call = {
+		.function = CM_ALLREDUCE,
+		.send = buffer(MPI_IN_PLACE, 1, MPI_INT),
+		.recv = buffer(able, 1, MPI_INT),
+		.op = MPI_MIN,
+	};
+	struct cm_task task;
+	int err = cm_task_build(&task, group, &call, CM_BLOCKING);
+
+	/* What its failure names. */
+	task.function = function;
+	if (err)
+		cm_group_failed(group, err, cm_function_name(function), true);
+	else
+		err = cm_task_run(&task);
+	cm_task_end(&task);
+	return err;
+}
+
+/*
+ * Run a task that does not fit the region, if all ranks could pin its buffers.  Each pins them
+ * before it says so.
+ */
+static enum cm_reason run_pinned(struct cm_task *task, bool built, int *err)
+{
+	int able = built && !cm_task_pin(task);
+
+	*err = agree(task->group, task->function, &able);
+	if (!*err && able)
+		*err = cm_task_run(task);
+	cm_task_unpin(task);
+	return *err || able ? CM_TAKEN : CM_LOCKED_MEMORY;
+}
+
+static enum cm_reason run(struct cm_group *group, const struct cm_call *call, int *code)
+{
+	enum cm_reason reason = CM_TAKEN;
 	struct cm_task task;
 	int err = cm_task_build(&task, group, call, CM_BLOCKING);
 
-	if (err) {
-		cm_task_end(&task);
-		return cm_call_fail(group, call, err);
-	}
-	err = cm_task_run(&task);
+	if (!cm_call_fits(group, call, CM_BLOCKING))
+		reason = run_pinned(&task, !err, &err);
+	else if (err)
+		cm_group_failed(group, err, cm_function_name(call->function), true);
+	else
+		err = cm_task_run(&task);
 	cm_task_end(&task);
-	return err ? cm_group_error(group, err) : MPI_SUCCESS;
+	*code = err ? cm_group_error(group, err) : MPI_SUCCESS;
+	return reason;
+}
+
+bool cm_call_run(struct cm_group *group, const struct cm_call *call, bool up, int *err)
+{
+	enum cm_reason reason = find_reason(group, call, CM_BLOCKING, up);
+
+	if (reason == CM_TAKEN)
+		reason = run(group, call, err);
+	/* A call out of MPI's own path, while that makes the group, is none of the program's. */
+	if (!cm_group_busy(group))
+		cm_count(call->function, CM_BLOCKING, reason);
+	return reason == CM_TAKEN;
 }

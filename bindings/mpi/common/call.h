@@ -28,7 +28,7 @@ void cm_call_large(struct cm_call *call);
  * cm_call_take - should the call be an operation of the kernel?  It is counted.
  * @group: group of its communicator
  * @call: the call
- * @form: its form
+ * @form: its form, which is not CM_BLOCKING
  * @up: @group can be used for it
  */
 bool cm_call_take(struct cm_group *group, const struct cm_call *call, enum cm_form form, bool up);
@@ -46,12 +46,14 @@ bool cm_call_take(struct cm_group *group, const struct cm_call *call, enum cm_fo
 int cm_call_fail(struct cm_group *group, const struct cm_call *call, int err);
 
 /**
- * cm_call_run - do a blocking call that is taken
+ * cm_call_run - do a blocking call, if it is to be an operation of the kernel; it is counted
  * @group: group of its communicator
  * @call: the call
+ * @up: @group can be used for it
+ * @err: set to its result if it is done: MPI_SUCCESS or an error code of MPI
  *
- * Return: 0 or an error code of MPI.
+ * Return: false: it is left to MPI, on all ranks.
  */
-int cm_call_run(struct cm_group *group, const struct cm_call *call);
+bool cm_call_run(struct cm_group *group, const struct cm_call *call, bool up, int *err);
 
 #endif /* CM_CALL_H */

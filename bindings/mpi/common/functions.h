@@ -50,7 +50,8 @@ enum cm_form {
  * @CM_REDUCTION: left to MPI: the kernel does not have the type or the operator
  * @CM_SMALL: left to MPI: fewer bytes than the lower limit
  * @CM_LARGE: left to MPI: more bytes than the upper limit
- * @CM_LOCKED_MEMORY: left to MPI: more bytes than the ranks may lock, or possibly so
+ * @CM_LOCKED_MEMORY: left to MPI: it does not fit the region of the group, and the ranks could not
+ *	all pin its memory, or cannot agree on that in a call of this form
  * @CM_MANY: left to MPI: more persistent calls of the communicator than can be started at a time
  * @CM_BITS: left to MPI: with reproducible, the reduction is persistent or an earlier one of the
  *	same form was left, and the bits of this one might differ

@@ -2,17 +2,14 @@
 /* The kernel's group of a communicator. */
 #include <errno.h>
 #include <limits.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "collective.h"
 #include "common/group.h"
-#include "common/locked.h"
 #include "common/memory.h"
 #include "common/profile.h"
-#include "common/progress.h"
 #include "common/ring.h"
 #include "common/settings.h"
 #include "common/task.h"
@@ -26,9 +23,8 @@
 enum {
 	ABLE,			/* 1: this rank can make a group */
 	STARTED_NEGATED,	/* number of nonblocking collectives */
-	PAGE_NEGATED,		/* size of a page */
-	LOCKABLE,		/* bytes that operations may pin, by form */
-	AGREED_COUNT = LOCKABLE + CM_FORM_COUNT
+	REGION,			/* bytes of the region; LLONG_MAX: none is needed */
+	AGREED_COUNT
 };
 
 void cm_group_init(struct cm_group *group, int rank, int size)
@@ -70,8 +66,7 @@ void cm_group_leave(struct cm_group *group)
 	group->state = CM_GROUP_NEVER;
 	coll_finalize(group->comm);
 	group->comm = NULL;
-	cm_locked_release(group->reserved);
-	group->reserved = 0;
+	cm_region_free(&group->region);
 }
 
 void cm_group_destroy(struct cm_group *group)
@@ -95,28 +90,16 @@ static bool able(void)
 /* All ranks agree whether each can make a group, and on common values. */
 static bool agree(struct cm_group *group, const struct cm_peers *peers)
 {
-	const long page = sysconf(_SC_PAGESIZE);
 	long long values[AGREED_COUNT] = {
 		[ABLE]			= able() && cm_memory_allows(group->size, peers->local),
 		[STARTED_NEGATED]	= -(long long)group->started,
-		[PAGE_NEGATED]		= -page,
+		[REGION]		= cm_region_reserve(&group->region, peers->local),
 	};
-	int form;
 
-	group->reserved = cm_locked_reserve(peers->local, cm_progress_any_thread(),
-					    &values[LOCKABLE]);
-	/* Of blocking operations, whose share is the largest, none with data could be taken. */
-	if (values[LOCKABLE + CM_BLOCKING] < (long long)cm_locked_bytes(1, 1, page)) {
-		cm_say(1, "older groups leave no memory that may be locked (see ulimit -l)");
-		values[ABLE] = false;
-	}
 	if (peers->min(peers->context, values, AGREED_COUNT))
 		return false;
 	group->first = -values[STARTED_NEGATED];
-	group->page = -values[PAGE_NEGATED];
-	for (form = 0; form < CM_FORM_COUNT; form++)
-		group->lockable[form] = values[LOCKABLE + form] == LLONG_MAX ? SIZE_MAX :
-					(size_t)values[LOCKABLE + form];
+	group->region.bytes = values[REGION] == LLONG_MAX ? 0 : values[REGION];
 	return values[ABLE];
 }
 
@@ -127,14 +110,28 @@ static int exchange(void *context, const void *mine, size_t size, void *all)
 	return peers->gather(peers->context, mine, size, all) ? -EIO : 0;
 }
 
+/* Pin the region, if there is one, and make a first operation, in the region. */
+static int begin(struct cm_group *group)
+{
+	int values[2], *first = values, err;
+
+	if (group->region.bytes) {
+		err = cm_region_make(&group->region, group->comm);
+		if (err)
+			return err;
+		first = (int *)group->region.addr;
+	}
+	first[0] = 1;
+	return coll_allreduce(group->comm, &first[0], &first[1], 1, COLL_INT32, COLL_SUM);
+}
+
 /*
- * The first operation takes memory of the kernel that a rank may not have.  Such a rank leaves, and
- * the others are told.
+ * The region may exceed what the user may lock, and the first operation takes memory of the kernel
+ * that a rank may not have.  Such a rank leaves, and the others are told.
  */
 static int try_out(struct cm_group *group, char *detail, size_t size)
 {
-	int one = 1, sum;
-	int err = coll_allreduce(group->comm, &one, &sum, 1, COLL_INT32, COLL_SUM);
+	int err = begin(group);
 
 	if (!err)
 		return 0;
@@ -307,8 +304,8 @@ bool cm_group_nonblocking(struct cm_group *group, const struct cm_call *call,
 unsigned long long cm_group_persistent(struct cm_group *group, const struct cm_call *call)
 {
 	/* For ever: ranks may free requests at different places. */
-	if (group->lockable[CM_PERSISTENT] != SIZE_MAX)
-		group->persistent_locked += cm_call_locked(group, call);
+	if (group->region.addr)
+		group->persistent_room += cm_call_room(group, call);
 	return 2 * group->persistent++ + 1;
 }
 
@@ -341,13 +338,32 @@ void cm_group_failed(struct cm_group *group, int err, const char *function, bool
 	}
 	snprintf(group->text, sizeof(group->text), "%s on rank %d: %s%s%s", function, group->rank,
 		 detail[0] ? detail : coll_strerror(err), left ? ", so that it left the group" : "",
-		 err == -EDQUOT ? " (see ulimit -l)" : "");
+		 err == -EDQUOT ? " (see ulimit -l and user_memory_mib)" : "");
 unlock:
 	pthread_mutex_unlock(&group->lock);
 	if (!left)
 		return;
 	pthread_rwlock_wrlock(&group->looks);
 	coll_finalize(left);
+	pthread_rwlock_unlock(&group->looks);
+}
+
+int cm_group_hold(struct cm_group *group, struct coll_comm **comm)
+{
+	int err;
+
+	/* Threads that fail the group meanwhile do not wait, but end @comm only after the hold. */
+	pthread_mutex_lock(&group->lock);
+	*comm = group->comm;
+	err = group->failed;
+	if (!err)
+		pthread_rwlock_rdlock(&group->looks);
+	pthread_mutex_unlock(&group->lock);
+	return err;
+}
+
+void cm_group_release(struct cm_group *group)
+{
 	pthread_rwlock_unlock(&group->looks);
 }
 

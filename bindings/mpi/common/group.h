@@ -27,6 +27,7 @@
 
 #include "common/functions.h"
 #include "common/queue.h"
+#include "common/region.h"
 
 struct coll_comm;
 struct cm_call;
@@ -81,11 +82,8 @@ struct cm_peers {
  *	yet, so that all are, with the setting that keeps their bits
  * @one_host: all ranks are on one host; known from CM_GROUP_COUNTING on
  * @sharing: how many ranks share a CPU of that host: cm_limits_sharing(); likewise
- * @page: largest size of a page of a rank
- * @lockable: number of bytes that operations may pin on each rank, by form (locked.h); SIZE_MAX:
- *	any
- * @reserved: what cm_locked_reserve() has returned
- * @persistent_locked: number of bytes that all persistent collectives can pin
+ * @region: memory on which operations work instead of the program's
+ * @persistent_room: number of bytes of it that all persistent collectives have
  * @counted: its kernel memory is accounted for (memory.c)
  * @queues: nonblocking and persistent tasks, by form
  * @error_code: code of MPI that stands for failures of this group; 0: none yet
@@ -110,10 +108,8 @@ struct cm_group {
 	bool bits_left[CM_FORM_COUNT];
 	bool one_host;
 	unsigned int sharing;
-	size_t page;
-	size_t lockable[CM_FORM_COUNT];
-	size_t reserved;
-	size_t persistent_locked;
+	struct cm_region region;
+	size_t persistent_room;
 	bool counted;
 	struct cm_queue queues[CM_FORM_COUNT];
 	int error_code;
@@ -195,6 +191,18 @@ enum cm_reason cm_group_reason(const struct cm_group *group);
  * do not wait for it, and all its further calls fail.
  */
 void cm_group_failed(struct cm_group *group, int err, const char *function, bool here);
+
+/**
+ * cm_group_hold - use the communicator of a group
+ * @group: group that is up
+ * @comm: set to the communicator, which does not end before cm_group_release()
+ *
+ * Return: 0, or why the group failed: a negative errno, and there is no communicator.
+ */
+int cm_group_hold(struct cm_group *group, struct coll_comm **comm);
+
+/** cm_group_release - end what cm_group_hold() began */
+void cm_group_release(struct cm_group *group);
 
 /** cm_group_text - copy the text of the latest failure to @text, of @size bytes */
 void cm_group_text(struct cm_group *group, char *text, size_t size);

@@ -64,11 +64,6 @@ void cm_progress_init(void (*poll)(void), bool any_thread)
 	progress.any_thread = any_thread;
 }
 
-bool cm_progress_any_thread(void)
-{
-	return progress.any_thread;
-}
-
 void cm_progress_end(void)
 {
 	cm_ring_close();
@@ -88,7 +83,7 @@ static bool retries(struct cm_task *task, int err)
 {
 	if (task->group->failed)
 		return false;
-	if (err == -EFAULT) {
+	if (err == -EFAULT && !task->room) {
 		/* In the same pass, too. */
 		task->pass = 0;
 		return !cm_task_bounce(task);
@@ -176,6 +171,9 @@ static bool started_done(struct cm_task *task, int result)
 {
 	const bool again = retries(task, result);
 
+	/* Afterwards another task may have its room. */
+	if (!result)
+		cm_task_leave(task);
 	cm_queue_done(task, again);
 	if (!again)
 		complete(task, result);
@@ -185,8 +183,10 @@ static bool started_done(struct cm_task *task, int result)
 static void submit_started(struct cm_task *task)
 {
 	const bool ringed = uses_ring(task);
-	int err = submit(task, ringed);
+	int err;
 
+	cm_task_enter(task);
+	err = submit(task, ringed);
 	if (err) {
 		started_done(task, err);
 	} else if (!ringed) {
@@ -386,22 +386,15 @@ void cm_pace_sleep(struct cm_pace *pace)
 /* Submit, and wait for a moment.  Return: the result, or why it was refused; -EINPROGRESS. */
 static int submit_and_wait(struct cm_task *task)
 {
-	struct cm_group *group = task->group;
 	struct coll_comm *comm;
 	int err;
 
 	task->state = CM_TASK_SUBMITTED;
-	/* Threads that fail the group meanwhile do not wait, but end @comm only after this look. */
-	pthread_mutex_lock(&group->lock);
-	comm = group->comm;
-	err = group->failed;
-	if (!err)
-		pthread_rwlock_rdlock(&group->looks);
-	pthread_mutex_unlock(&group->lock);
+	err = cm_group_hold(task->group, &comm);
 	if (err)
 		return err;
 	err = coll_submit_wait(comm, &task->op, cm_settings.wait_ms, &task->request);
-	pthread_rwlock_unlock(&group->looks);
+	cm_group_release(task->group);
 	return err;
 }
 
@@ -435,6 +428,8 @@ int cm_task_run(struct cm_task *task)
 	int err = cm_task_pack(task), result;
 
 	task->result = err;
+	if (!err)
+		cm_task_enter(task);
 	while (!err) {
 		result = ringed ? submit(task, true) ?: -EINPROGRESS : submit_and_wait(task);
 		/* In the ring, any thread may have completed it, and set the result. */
@@ -447,6 +442,8 @@ int cm_task_run(struct cm_task *task)
 		cm_progress();
 		progress.poll();
 	}
+	if (!task->result)
+		cm_task_leave(task);
 	finish(task);
 	return task->result;
 }

@@ -27,9 +27,6 @@ enum cm_task_state {
  */
 void cm_progress_init(void (*poll)(void), bool any_thread);
 
-/** cm_progress_any_thread - may threads other than the main one submit? */
-bool cm_progress_any_thread(void);
-
 /** cm_progress_end - free what completion uses; no task is under way */
 void cm_progress_end(void);
 

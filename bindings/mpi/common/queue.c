@@ -4,6 +4,7 @@
 
 #include "common/group.h"
 #include "common/queue.h"
+#include "common/region.h"
 #include "common/task.h"
 
 static const int in_flight_max[CM_FORM_COUNT] = {
@@ -110,30 +111,75 @@ unsigned long long cm_queue_pass(void)
 	return __atomic_add_fetch(&queues.passes, 1, __ATOMIC_RELAXED);
 }
 
-static bool has_room(const struct cm_queue *queue, const struct cm_task *task)
+/* Is a task placed?  Persistent ones have had their room since they were made. */
+static bool is_placed(const struct cm_task *task)
 {
-	if (queue->in_flight >= in_flight_max[task->form])
-		return false;
-	/* What persistent ones pin was reserved when they were made. */
-	return !task->locked || task->form == CM_PERSISTENT ||
-	       queue->locked + task->locked <= task->group->lockable[task->form];
+	return task->room && task->form != CM_PERSISTENT;
+}
+
+/* Where is room for a task?  @place: set to its offset.  Return: its link, or NULL: nowhere. */
+static struct cm_task **find_room(struct cm_queue *queue, const struct cm_task *task, size_t *place)
+{
+	const size_t all = cm_region_room(&task->group->region, task->form);
+	struct cm_task **link;
+
+	*place = 0;
+	for (link = &queue->placed; *link; link = &(*link)->placed_next) {
+		if ((*link)->place - *place >= task->room)
+			return link;
+		*place = (*link)->place + (*link)->room;
+	}
+	return all - *place >= task->room ? link : NULL;
+}
+
+static void task_place(struct cm_queue *queue, struct cm_task *task)
+{
+	struct cm_task **link = find_room(queue, task, &task->place);
+
+	task->placed_next = *link;
+	*link = task;
+}
+
+static void task_unplace(struct cm_queue *queue, const struct cm_task *task)
+{
+	struct cm_task **link = &queue->placed;
+
+	while (*link != task)
+		link = &(*link)->placed_next;
+	*link = task->placed_next;
+}
+
+static bool has_room(struct cm_queue *queue, const struct cm_task *task)
+{
+	size_t place;
+
+	return queue->in_flight < in_flight_max[task->form] &&
+	       (!is_placed(task) || find_room(queue, task, &place));
 }
 
 /*
  * No task overtakes the first one of its queue: all ranks start that earlier, and it may be waited
  * for elsewhere.
  */
-static bool can_submit(const struct cm_queue *queue, unsigned long long pass)
+static bool can_submit(struct cm_queue *queue, unsigned long long pass)
 {
 	const struct cm_task *task = queue->waiting.first;
 
 	return task->pass != pass && has_room(queue, task);
 }
 
-static void count(struct cm_queue *queue, const struct cm_task *task, int sign)
+static void submitted_add(struct cm_queue *queue, struct cm_task *task)
 {
-	queue->in_flight += sign;
-	queue->locked += sign * task->locked;
+	queue->in_flight++;
+	if (is_placed(task))
+		task_place(queue, task);
+}
+
+static void submitted_remove(struct cm_queue *queue, const struct cm_task *task)
+{
+	queue->in_flight--;
+	if (is_placed(task))
+		task_unplace(queue, task);
 }
 
 struct cm_task *cm_queue_take(unsigned long long pass)
@@ -151,7 +197,7 @@ struct cm_task *cm_queue_take(unsigned long long pass)
 		goto unlock;
 	task = cm_list_take(&queue->waiting);
 	task->pass = pass;
-	count(queue, task, 1);
+	submitted_add(queue, task);
 	turns_remove(previous, queue);
 	if (queue->waiting.first)
 		turns_add(queue);
@@ -165,7 +211,7 @@ void cm_queue_done(struct cm_task *task, bool again)
 	struct cm_queue *queue = queue_of(task);
 
 	pthread_mutex_lock(&queues.lock);
-	count(queue, task, -1);
+	submitted_remove(queue, task);
 	if (again) {
 		if (!queue->waiting.first)
 			turns_add(queue);

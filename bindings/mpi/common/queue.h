@@ -30,7 +30,7 @@ struct cm_list {
  * struct cm_queue - tasks of one group and form
  * @waiting: tasks that are not submitted; nonblocking ones in the order of their keys
  * @in_flight: number of tasks that are submitted
- * @locked: number of bytes that these may have pinned
+ * @placed: those of these that have room in the region of the group, in its order
  * @next: next queue that has waiting tasks
  *
  * A lock of queue.c protects all.
@@ -38,7 +38,7 @@ struct cm_list {
 struct cm_queue {
 	struct cm_list waiting;
 	int in_flight;
-	size_t locked;
+	struct cm_task *placed;
 	struct cm_queue *next;
 };
 

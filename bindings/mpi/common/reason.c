@@ -4,8 +4,8 @@
 
 #include "common/datatype.h"
 #include "common/group.h"
-#include "common/locked.h"
 #include "common/reduction.h"
+#include "common/region.h"
 #include "common/settings.h"
 #include "common/task.h"
 
@@ -130,27 +130,37 @@ bool cm_call_is_wanted(const struct cm_group *group, const struct cm_call *call)
 	       !exceeds_max_bytes(group, call);
 }
 
-size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call)
+size_t cm_call_room(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);
 	const size_t blocks = call->recv.counts ? group->size : 1;
 
-	if (bytes == UNKNOWN)
-		return SIZE_MAX;
-	return cm_locked_bytes(bytes, blocks, group->page);
+	return bytes == UNKNOWN ? SIZE_MAX : bytes ? cm_room_max(bytes, blocks) : 0;
 }
 
-/* May the call need more memory than operations of its form may pin? */
-static bool exceeds_locked(const struct cm_group *group, const struct cm_call *call,
+bool cm_call_fits(const struct cm_group *group, const struct cm_call *call, enum cm_form form)
+{
+	const size_t used = form == CM_PERSISTENT ? group->persistent_room : 0;
+	const size_t room = cm_region_room(&group->region, form);
+
+	return room == SIZE_MAX || cm_call_room(group, call) <= room - used;
+}
+
+/*
+ * Is the call left because of the region?  For blocking ones that do not fit the ranks may try to
+ * pin memory, and agree whether all could (call.c).  With reproducible, a sum would have other bits
+ * whenever they cannot, or when older persistent calls leave it no room.
+ */
+static bool exceeds_region(const struct cm_group *group, const struct cm_call *call,
 			   enum cm_form form)
 {
-	const size_t limit = group->lockable[form], used = group->persistent_locked;
-	size_t locked;
+	const bool keeps_bits = cm_settings.reproducible && cm_call_rounds(call);
 
-	if (limit == SIZE_MAX)
+	if (!group->region.addr)
 		return false;
-	locked = cm_call_locked(group, call);
-	return locked > limit || (form == CM_PERSISTENT && locked > limit - used);
+	if (form == CM_PERSISTENT && keeps_bits)
+		return true;
+	return (form != CM_BLOCKING || keeps_bits) && !cm_call_fits(group, call, form);
 }
 
 enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call *call,
@@ -161,7 +171,7 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 	/* Ranks may start them in any order, and any of them may be waited for. */
 	if (form == CM_PERSISTENT && group->persistent >= CM_PERSISTENT_MAX)
 		return CM_MANY;
-	if (exceeds_locked(group, call, form))
+	if (exceeds_region(group, call, form))
 		return CM_LOCKED_MEMORY;
 	if (!cm_call_large_enough(group, call))
 		return CM_SMALL;

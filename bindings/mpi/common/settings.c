@@ -21,7 +21,7 @@ struct cm_settings cm_settings = {
 };
 
 /* Changes when ranks with different versions of this would not understand each other. */
-#define VERSION	5
+#define VERSION	6
 
 long long cm_settings_digest(void)
 {

@@ -9,6 +9,7 @@
 #include "common/datatype.h"
 #include "common/group.h"
 #include "common/reduction.h"
+#include "common/region.h"
 #include "common/settings.h"
 #include "common/task.h"
 
@@ -159,19 +160,25 @@ static bool copies(int block, int only, int except)
 	return block != except && (only < 0 || block == only);
 }
 
-/* Copy blocks between the program's memory and the copy that is as that. */
-static int side_copy_memory(const struct cm_side *side, bool pack, int only, int except)
+/* Copy blocks from one place to another, both of which are as the kernel's buffer. */
+static void side_copy_blocks(const struct cm_side *side, char *from, char *to, int only, int except)
 {
 	int i;
 
 	for (i = 0; i < side->blocks; i++) {
 		size_t bytes;
-		char *memory = block_in(side, side->memory, i, &bytes);
-		char *bounce = block_in(side, side->bounce, i, &bytes);
+		const char *block = block_in(side, from, i, &bytes);
 
 		if (copies(i, only, except))
-			memcpy(pack ? bounce : memory, pack ? memory : bounce, bytes);
+			memcpy(block_in(side, to, i, &bytes), block, bytes);
 	}
+}
+
+/* Copy blocks between the program's memory and the copy that is as that. */
+static int side_copy_memory(const struct cm_side *side, bool pack, int only, int except)
+{
+	side_copy_blocks(side, pack ? side->memory : side->bounce,
+			 pack ? side->bounce : side->memory, only, except);
 	return 0;
 }
 
@@ -308,12 +315,15 @@ static bool elementwise(enum cm_function function)
 }
 
 /* A buffer that this rank does not use is the other one to the kernel: "in place". */
+static void set_addresses_to(struct cm_task *task, char *send, char *recv)
+{
+	task->op.send = (uintptr_t)(task->send.blocks ? send : recv);
+	task->op.recv = (uintptr_t)(task->recv.blocks ? recv : send);
+}
+
 static void set_addresses(struct cm_task *task)
 {
-	const struct cm_side *send = &task->send, *recv = &task->recv;
-
-	task->op.send = (uintptr_t)(send->blocks ? send->addr : recv->addr);
-	task->op.recv = (uintptr_t)(recv->blocks ? recv->addr : send->addr);
+	set_addresses_to(task, task->send.addr, task->recv.addr);
 }
 
 /* Describe both buffers of a call that is not a reduce_scatter. */
@@ -558,6 +568,41 @@ static int build(struct cm_task *task, const struct cm_call *call)
 	return err;
 }
 
+/* Not 0 for no bytes: the address of the other buffer would mean "in place". */
+static size_t room_for(size_t bytes)
+{
+	return (bytes / CM_REGION_ALIGN + 1) * CM_REGION_ALIGN;
+}
+
+static size_t side_room(const struct cm_side *side)
+{
+	return side->blocks ? room_for(side->bytes) : 0;
+}
+
+size_t cm_room_max(size_t bytes, size_t blocks)
+{
+	return 2 * room_for(bytes + (blocks - 1) * GAP_MAX);
+}
+
+/* Calls of other forms that do not fit have been left (reason.c). */
+static bool works_in_region(const struct cm_task *task, const struct cm_call *call)
+{
+	return task->group->region.addr &&
+	       (task->form != CM_BLOCKING || cm_call_fits(task->group, call, CM_BLOCKING));
+}
+
+static int set_room(struct cm_task *task, const struct cm_call *call)
+{
+	const size_t most = cm_call_room(task->group, call);
+
+	if (task->send.bytes || task->recv.bytes)
+		task->room = side_room(&task->send) + side_room(&task->recv);
+	/* Room of persistent ones was counted before, in the order in which they are made. */
+	if (task->form == CM_PERSISTENT)
+		task->place = task->group->persistent_room - most;
+	return task->room <= most ? 0 : -EOVERFLOW;
+}
+
 int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_call *call,
 		  enum cm_form form)
 {
@@ -567,7 +612,6 @@ int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_
 		.group = group,
 		.function = call->function,
 		.form = form,
-		.locked = group->lockable[form] == SIZE_MAX ? 0 : cm_call_locked(group, call),
 		.op.opcode = opcodes[call->function],
 		.op.root = has_root(call->function) ? call->root : 0,
 		.op.timeout_ms = cm_settings.timeout_ms,
@@ -575,17 +619,23 @@ int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_
 	err = build(task, call);
 	if (!err && is_vector(call->function))
 		set_layout(task);
+	if (!err && works_in_region(task, call))
+		err = set_room(task, call);
 	return err;
+}
+
+/* The block of a result in place that is this rank's input; negative: none, or all are. */
+static int own_input(const struct cm_task *task)
+{
+	return task->input == CM_INPUT_OWN ? task->group->rank : -1;
 }
 
 /* Copy the input that is in a buffer to where the kernel reads it. */
 static int pack_side(const struct cm_task *task, const struct cm_side *side)
 {
-	const int own = task->input == CM_INPUT_OWN ? task->group->rank : -1;
-
 	if (side == &task->send)
 		return side_copy(side, true, -1, -1);
-	return task->input != CM_INPUT_NONE ? side_copy(side, true, own, -1) : 0;
+	return task->input != CM_INPUT_NONE ? side_copy(side, true, own_input(task), -1) : 0;
 }
 
 int cm_task_pack(struct cm_task *task)
@@ -593,17 +643,51 @@ int cm_task_pack(struct cm_task *task)
 	return pack_side(task, &task->send) ?: pack_side(task, &task->recv);
 }
 
+/* EXSCAN leaves the result of rank 0 as it is. */
+static bool has_result(const struct cm_task *task)
+{
+	return task->op.opcode != COLLECTIVE_EXSCAN || task->group->rank;
+}
+
 int cm_task_unpack(struct cm_task *task)
 {
-	const int own = task->input == CM_INPUT_OWN ? task->group->rank : -1;
-
 	if (task->too_long)
 		return -EMSGSIZE;
-	/* EXSCAN leaves the result of rank 0 as it is. */
-	if (task->function == CM_EXSCAN && !task->group->rank)
-		return 0;
-	return side_copy(&task->recv, false, -1, own);
+	return has_result(task) ? side_copy(&task->recv, false, -1, own_input(task)) : 0;
 }
+
+/* ---- the region ---- */
+
+static char *room_of(const struct cm_task *task, const struct cm_side *side)
+{
+	const size_t before = side == &task->send ? 0 : side_room(&task->send);
+
+	return cm_region_at(&task->group->region, task->form, task->place + before);
+}
+
+void cm_task_enter(struct cm_task *task)
+{
+	const struct cm_side *send = &task->send, *recv = &task->recv;
+
+	if (!task->room)
+		return;
+	side_copy_blocks(send, send->addr, room_of(task, send), -1, -1);
+	if (task->input != CM_INPUT_NONE)
+		side_copy_blocks(recv, recv->addr, room_of(task, recv), own_input(task), -1);
+	set_addresses_to(task, room_of(task, send), room_of(task, recv));
+	task->op.send_buffer = task->group->region.number;
+	task->op.recv_buffer = task->group->region.number;
+}
+
+void cm_task_leave(struct cm_task *task)
+{
+	const struct cm_side *recv = &task->recv;
+
+	if (task->room && has_result(task))
+		side_copy_blocks(recv, room_of(task, recv), recv->addr, -1, own_input(task));
+}
+
+/* ---- memory that cannot be pinned ---- */
 
 int cm_task_bounce(struct cm_task *task)
 {

@@ -83,6 +83,7 @@ struct cm_call {
  * @addr: where the kernel finds the first block
  * @bytes: from there to the end of the last block
  * @stage: packed copy, on which the kernel works; NULL: it works on the program's memory
+ * @pinned: cm_task_pin() has pinned it
  * @memory: the program's memory, if the kernel cannot pin that and works on @bounce; or NULL
  * @bounce: copy of @memory, in which each block has the same place; or NULL
  * @counts: number of the kernel's elements of each block; NULL: all are equal
@@ -97,6 +98,7 @@ struct cm_side {
 	char *addr;
 	size_t bytes;
 	char *stage;
+	bool pinned;
 	char *memory;
 	char *bounce;
 	__u64 *counts;
@@ -115,7 +117,9 @@ enum cm_input {
  * @group: group; the owner of the task keeps it
  * @function: function of MPI
  * @form: its form
- * @locked: number of bytes that a nonblocking one may pin, if the ranks may lock a limited amount
+ * @room: number of bytes of the region of the group in which it works; 0: not there
+ * @place: where these are in the part of its form
+ * @placed_next: next task of a queue's list of those that have room
  * @op: operation
  * @layout: layout to which @op points
  * @counts: array of the layout that belongs to no side, or NULL
@@ -137,7 +141,9 @@ struct cm_task {
 	struct cm_group *group;
 	enum cm_function function;
 	enum cm_form form;
-	size_t locked;
+	size_t room;
+	size_t place;
+	struct cm_task *placed_next;
 	struct collective_op op;
 	struct collective_layout layout;
 	__u64 *counts;
@@ -189,6 +195,40 @@ int cm_task_unpack(struct cm_task *task);
  */
 int cm_task_bounce(struct cm_task *task);
 
+/**
+ * cm_room_max - upper limit of the room for two buffers
+ * @bytes: number of bytes of all blocks, of which each buffer has as many at most
+ * @blocks: number of blocks of a buffer, between which there may be gaps
+ */
+size_t cm_room_max(size_t bytes, size_t blocks);
+
+/**
+ * cm_task_enter - let the kernel work on copies in the region, if the task has room there
+ * @task: task that is packed and not submitted
+ *
+ * Context: any thread; calls nothing of MPI.
+ */
+void cm_task_enter(struct cm_task *task);
+
+/**
+ * cm_task_leave - copy the result out of the region, if it is there
+ * @task: task whose operation has succeeded, and which is not unpacked
+ *
+ * Context: any thread; calls nothing of MPI.
+ */
+void cm_task_leave(struct cm_task *task);
+
+/**
+ * cm_task_pin - pin the buffers of a task that does not fit the region
+ * @task: task that is built and not submitted
+ *
+ * Return: 0, or a negative errno: nothing is pinned.
+ */
+int cm_task_pin(struct cm_task *task);
+
+/** cm_task_unpin - undo cm_task_pin(), if it has pinned anything; no operation is under way */
+void cm_task_unpin(struct cm_task *task);
+
 /** cm_task_end - free what the task has allocated */
 void cm_task_end(struct cm_task *task);
 
@@ -212,13 +252,23 @@ bool cm_call_reduces(const struct cm_call *call);
 bool cm_call_rounds(const struct cm_call *call);
 
 /**
- * cm_call_locked - number of bytes that a call may pin
+ * cm_call_room - number of bytes of the region that suffices for a call
  * @group: group that is up
  * @call: the call
  *
  * Return: the same on all ranks; SIZE_MAX: they do not know.
  */
-size_t cm_call_locked(const struct cm_group *group, const struct cm_call *call);
+size_t cm_call_room(const struct cm_group *group, const struct cm_call *call);
+
+/**
+ * cm_call_fits - is there room in the region for a call, if there is a region?
+ * @group: group that is up
+ * @call: the call
+ * @form: its form
+ *
+ * Return: the same on all ranks.
+ */
+bool cm_call_fits(const struct cm_group *group, const struct cm_call *call, enum cm_form form);
 
 /**
  * cm_call_large_enough - does a call reach the lower limit?

@@ -6,11 +6,16 @@
 
 /* ---- the forms ---- */
 
-static bool take_blocking(struct communicator *communicator, const struct cm_call *call)
+/* Return: false: the call is left to MPICH. */
+static bool run_blocking(struct communicator *communicator, const struct cm_call *call, int *err)
 {
-	return call_valid(&communicator->group, call) &&
-	       cm_call_take(&communicator->group, call, CM_BLOCKING,
-			    communicator_blocking(communicator, call));
+	if (!call_valid(&communicator->group, call) ||
+	    !cm_call_run(&communicator->group, call, communicator_blocking(communicator, call),
+			 err))
+		return false;
+	if (*err)
+		*err = communicator_error(communicator, *err);
+	return true;
 }
 
 static bool take_nonblocking(struct communicator *communicator, const struct cm_call *call,
@@ -19,13 +24,6 @@ static bool take_nonblocking(struct communicator *communicator, const struct cm_
 	return call_valid(&communicator->group, call) &&
 	       cm_call_take(&communicator->group, call, CM_NONBLOCKING,
 			    cm_group_nonblocking(&communicator->group, call, key));
-}
-
-static int blocking(struct communicator *communicator, const struct cm_call *call)
-{
-	int err = cm_call_run(&communicator->group, call);
-
-	return err ? communicator_error(communicator, err) : MPI_SUCCESS;
 }
 
 static int nonblocking(struct communicator *communicator, const struct cm_call *call,
@@ -62,8 +60,8 @@ EXPORT int MPI_##Name##C(CM_PARAMS(NAME, CM_TYPES_##TYPES) MPI_Comm comm)			\
 		call = cm_call_##name(CM_ARGS(NAME) communicator->group.rank);			\
 		if (IS_LARGE)									\
 			cm_call_large(&call);							\
-		if (take_blocking(communicator, &call))						\
-			return blocking(communicator, &call);					\
+		if (run_blocking(communicator, &call, &err))					\
+			return err;								\
 	}											\
 	cm_starter_begin(&starter);								\
 	err = OWN(Name##C)(CM_ARGS(NAME) comm);							\

@@ -13,10 +13,10 @@ static int blocking_##name(CM_PARAMS(NAME, CM_TYPES_INT) MPI_Comm comm,				\
 {												\
 	struct collective_module *module = (struct collective_module *)base;			\
 	struct cm_call call = cm_call_##name(CM_ARGS(NAME) module->group.rank);			\
+	int err;										\
 												\
-	if (cm_call_take(&module->group, &call, CM_BLOCKING,					\
-			 collective_blocking(module, &call)))					\
-		return cm_call_run(&module->group, &call);					\
+	if (cm_call_run(&module->group, &call, collective_blocking(module, &call), &err))	\
+		return err;									\
 	return module->previous.coll_##name(CM_ARGS(NAME) comm,					\
 					    module->previous.coll_##name##_module);		\
 }
