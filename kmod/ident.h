@@ -24,8 +24,8 @@
  * @slow_percent: an operation is slow after this part of the time to its deadline; 0: never [a]
  * @heartbeat_ms: heartbeat interval, ms
  * @algorithm: by enum collective_opcode, what AUTO means
+ * @reads: true if all ranks can read each other's memory; written by CONNECT before the state
  *	becomes CONNECTING
- * @reads: true if all ranks can read each other's memory; likewise
  */
 struct coll_ident {
 	u32 rank;

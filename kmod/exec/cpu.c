@@ -167,7 +167,8 @@ void coll_cpu_move(struct coll_cpu_user *user, int cpu)
  * @user: entry of one of the runners
  *
  * Context: any.
- * Return: 1 or more; a runner of another process may be added at any time.
+ * Return: 1 or more, or 0 for a moment while the runner moves; a runner of another process may be
+ * added at any time.
  */
 u32 coll_cpu_processes(const struct coll_cpu_user *user)
 {

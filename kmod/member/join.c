@@ -226,7 +226,7 @@ void coll_member_forget_owner(struct coll_member *member)
 	member->net.cred = NULL;
 }
 
-/* JOIN has failed, so the file is again as it was when it was opened. */
+/* JOIN has failed: the file has no rank, as when it was opened. */
 static void join_forget(struct coll_member *member)
 {
 	/* Nothing kicks it, as no listener stands.  A work item still runs if one had stood. */
@@ -250,7 +250,7 @@ static void join_forget(struct coll_member *member)
  * @join: checked by the caller for size only; the bound address is put in
  *
  * Context: the process that joins; the member's mutex is held.
- * Return: 0 or a negative errno; nothing has changed then.
+ * Return: 0; or a negative errno, after which the file may be used for another JOIN.
  */
 int coll_member_join(struct coll_member *member, struct collective_join *join)
 {
@@ -270,7 +270,7 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 	len = coll_addr_len(addr);
 	if (join->addr_len < len)
 		return -EINVAL;
-	/* What is behind it says what this rank offers, whatever the caller has there. */
+	/* The bytes behind the address will say what this rank offers: coll_addr_offer_rdma(). */
 	memset((u8 *)addr + len, 0, sizeof(*addr) - len);
 
 	join_identity(&member->id, join);

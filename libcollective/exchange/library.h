@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * Exchanges through a library of the launcher, whose calls wait without a deadline: they run in a
- * thread, which is abandoned at ours, unless there is no memory for one.  Memory that the thread
- * uses is its task's, which lives as long as the thread.
+ * Exchanges through a library of the launcher, whose calls wait without a deadline.  They run in a
+ * thread, which is abandoned at the deadline of the group.  Without memory for a thread they run in
+ * the caller, and may wait for ever.  Memory that the thread uses is its task's, which lives as
+ * long as the thread.
  */
 #ifndef COLL_EXCHANGE_LIBRARY_H
 #define COLL_EXCHANGE_LIBRARY_H
@@ -28,7 +29,7 @@
  * @text: memory of @detail
  * @lock: protects the fields below
  * @ended: signalled when @done is set
- * @refs: 2: the thread and its creator; the last one frees the task
+ * @refs: its creator and, once it has begun, the thread; the last one frees the task
  * @done: true if @err is valid
  * @err: result of @run
  * @bytes: @size bytes to give, and @size bytes of each rank

@@ -14,12 +14,16 @@
 static const u64 counts[] = { 1, 4099, (1ULL << 32) + 12345, (1ULL << 40) + 7 };
 static const u32 groups[] = { 2, 3, 4, 5, 8, 13 };
 
+/* Bits of plan_of() */
+#define WAYS	32
+
 static struct coll_plan plan_of(u8 collective, u64 count, u32 nranks, u32 rank, u32 way)
 {
 	return (struct coll_plan){
 		.collective = collective,
 		.type = way & 1 ? COLLECTIVE_BFLOAT16 : COLLECTIVE_FLOAT64,
-		.algorithm = way & 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO,
+		.algorithm = way & 16 ? COLLECTIVE_ALGORITHM_DIRECT :
+			     way & 2 ? COLLECTIVE_ALGORITHM_RING : COLLECTIVE_ALGORITHM_AUTO,
 		.reproducible = way & 4,
 		.reads = way & 8,
 		.wide = way & 1,
@@ -121,7 +125,7 @@ static void test_collective(u8 collective)
 
 	for (c = 0; c < ARRAY_SIZE(counts); c++)
 		for (g = 0; g < ARRAY_SIZE(groups); g++)
-			for (way = 0; way < 16; way++)
+			for (way = 0; way < WAYS; way++)
 				agree &= group_agrees(collective, counts[c], groups[g], way);
 	tap_ok(agree, "both ends of every step of collective %u agree", collective);
 }
@@ -165,7 +169,7 @@ static void test_names(void)
 
 	for (collective = 0; collective < COLLECTIVE_OPCODE_COUNT; collective++)
 		for (c = 0; c < ARRAY_SIZE(counts); c++)
-			for (way = 0; way < 16; way++)
+			for (way = 0; way < WAYS; way++)
 				for (algorithm = 0; algorithm < COLLECTIVE_ALGORITHM_COUNT;
 				     algorithm++)
 					for (flags = 0; flags < 8; flags++) {

@@ -176,10 +176,8 @@ enum collective_transport {
  * - BARRIER: TREE.
  * - ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN and ALLGATHER: TREE if small, else RING.
  * - ALLREDUCE, REDUCE and REDUCE_SCATTER that are not small, among 2 to 64 ranks that are all
- *   members of the group in one kernel and have not chosen TCP: DIRECT.  Each rank reads the
- *   others' memory, each input once.  The bits are those of the usual algorithm.
- * - ALLREDUCE of 1 MiB a rank or more, among 3 to 16 other ranks with addresses that differ in the
- *   port only: DIRECT, which gives the same bits as RING.
+ *   members of the group in one kernel and have chosen LOCAL or AUTO: DIRECT.  Each rank reads
+ *   the others' memory, each input once.  The bits are those of the usual algorithm.
  * - All others: DIRECT.
  *
  * AUTO depends only on the call, on the arguments of CONNECT and on which ranks are members in

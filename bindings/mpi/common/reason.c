@@ -149,7 +149,7 @@ bool cm_call_fits(const struct cm_group *group, const struct cm_call *call, enum
 /*
  * Is the call left because of the region?  For blocking ones that do not fit the ranks may try to
  * pin memory, and agree whether all could (call.c).  With reproducible, a sum would have other bits
- * whenever they cannot, or when older persistent calls leave it no room.
+ * whenever they cannot.
  */
 static bool exceeds_region(const struct cm_group *group, const struct cm_call *call,
 			   enum cm_form form)
@@ -158,8 +158,6 @@ static bool exceeds_region(const struct cm_group *group, const struct cm_call *c
 
 	if (!group->region.addr)
 		return false;
-	if (form == CM_PERSISTENT && keeps_bits)
-		return true;
 	return (form != CM_BLOCKING || keeps_bits) && !cm_call_fits(group, call, form);
 }
 

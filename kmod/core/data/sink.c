@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Where received bytes go: they are stored, or reduced, as they come. */
 #include "core/data/sink.h"
 
 static void sink_put(const struct coll_sink *sink, const struct coll_mem *mem, u64 *off,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* The schedule of a call: a function of what is the same on every rank. */
 #include "core/schedule/schedule.h"
 #include "core/reduce/reduce.h"
 #include "core/data/fuse.h"

@@ -156,7 +156,8 @@ int coll_local_hub_wish(struct coll_local_hub *hub, u32 rank, const struct socka
  * The answer is the same on every rank: all of them have joined before one can connect, and a rank
  * that has left since still counts.
  *
- * Return: true if all ranks have listened in this hub on the addresses that CONNECT names.
+ * Return: true if all ranks have listened in this hub on the addresses that CONNECT names, none of
+ * them has chosen another transport, and they are few enough for exposers.
  */
 bool coll_local_hub_reads_all(struct coll_local_hub *hub, const struct sockaddr_storage *peers)
 {
