@@ -137,11 +137,13 @@ static void control_resume_for_conns(struct coll_member *member)
 	spin_unlock(&member->state.lock);
 }
 
-/* Heartbeats are counted, so these ticks are none. */
+/*
+ * Heartbeats are counted, so these ticks are none.  A member that has joined only has no heartbeats
+ * yet, and those of others may be far apart.
+ */
 static void control_queue_handshake_tick(struct coll_member *member)
 {
-	if (member->id.heartbeat_ms > COLL_HANDSHAKE_TICK_MS &&
-	    coll_net_is_connecting(&member->net))
+	if (coll_net_is_connecting(&member->net))
 		queue_delayed_work(coll_unbound_wq, &member->control.handshake_tick,
 				   msecs_to_jiffies(COLL_HANDSHAKE_TICK_MS));
 }

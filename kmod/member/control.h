@@ -26,8 +26,8 @@ enum coll_member_event {
  * @home: on which CPUs it runs: those of the first lane
  * @events: bit (1 << enum coll_member_event) [a]
  * @tick: work item that sets COLL_MEMBER_HEARTBEAT; not queued while the member rests
- * @handshake_tick: work item that runs @runner while connections have time limits, where heartbeats
- *	are further apart than COLL_HANDSHAKE_TICK_MS
+ * @handshake_tick: work item that runs @runner each COLL_HANDSHAKE_TICK_MS while connections have
+ *	time limits
  * @idle_beats: heartbeats since something was in flight; of @tick
  * @settle: runs @tick when the reason of a failure is final.  A tick of the scheduler, which may be
  *	10 ms, is too coarse for that

@@ -217,7 +217,7 @@ static bool listener_accept(struct coll_listener *listener)
 	case -EBUSY:
 	case -EDQUOT:
 	case -ENOMEM:
-		/* When a place is free or memory may be available: at the next heartbeat. */
+		/* When a place is free, or at the next look, when there may be memory. */
 		set_bit(COLL_EVENT_READABLE, &listener->net->listener_events);
 		return false;
 	}

@@ -157,6 +157,8 @@ static int conn_call_again(struct coll_conn *conn, u64 now)
 
 	if (now < handshake->again_ns)
 		return -EAGAIN;
+	if (!conn_can_call_again(conn, now))
+		return -ECONNRESET;
 	coll_peer_addr_get(&conn->net->peers[conn->peer], &addr);
 	err = conn_call(conn, &addr);
 	if (!coll_link_can_retry(err) || !conn_can_call_again(conn, now))

@@ -333,7 +333,7 @@ bool coll_net_has_leases(const struct coll_net *net)
  *
  * A call that this rank makes by TCP has none: it ends by an event, or with CONNECT.
  *
- * Return: true if a caller has to introduce itself in time, a call waits for a heartbeat to be
+ * Return: true if a caller has to introduce itself in time, a call waits for the next look to be
  * accepted or made again, or RDMA is tried where TCP would do.
  */
 bool coll_net_is_connecting(const struct coll_net *net)

@@ -166,7 +166,8 @@ struct coll_endpoint_info {
  *	of the process that joins: its credentials apply
  * @connect: begin to connect @ep to @addr, from the host address of @local (NULL: any).  Called
  *	with the credentials of the process that joined, in the context of the process that
- *	connects, or by the control runner if another transport could not reach the peer
+ *	connects, or by the control runner if another transport could not reach the peer or a
+ *	connection is made again
  * @accept: make @ep the next waiting connection of @listener.  Called with the credentials of
  *	the process that joined.  Returns -EAGAIN if no connection waits; -EDQUOT or -ENOMEM if it
  *	waits on, for memory; or another negative errno if it was refused
