@@ -6,6 +6,7 @@
  *	locked KIB [SECONDS]	limit for each rank, and by how much rank 1 is late
  *	locked refused		rank 0, without a limit at first, may lock nothing for a while
  *	locked spent		other programs of a rank's user lock all that is left, for a while
+ *	locked differ		ranks make different calls, one of which locks memory
  *	locked groups		more groups than there is memory for, for several threads
  */
 #include <stdio.h>
@@ -48,6 +49,8 @@
 /* Elements of calls that fit a region, and of those that do not. */
 #define SMALL		64
 #define LARGE		(1 << 16)
+/* Elements of a call for which there is memory once, and not twice. */
+#define ONCE		(3 << 17)
 
 static int rank, size, late;
 static size_t kib;
@@ -300,6 +303,18 @@ static void move(MPI_Comm comm, int count, int n)
 	}
 }
 
+/* The kernel needs no result of rank 0, and takes its input from there. */
+static void scan_in_place(MPI_Comm comm)
+{
+	fill(out, ONCE, rank);
+	MPI_Scan(MPI_IN_PLACE, out, ONCE, MPI_INT, MPI_SUM, comm);
+	check(out, ONCE, rank * (rank + 1) / 2, "spent, scan in place");
+	fill(out, ONCE, rank);
+	MPI_Exscan(MPI_IN_PLACE, out, ONCE, MPI_INT, MPI_SUM, comm);
+	if (rank)
+		check(out, ONCE, rank * (rank - 1) / 2, "spent, exscan in place");
+}
+
 /* Memory is left; rank 0, all ranks but that and all ranks have none; and there is some again. */
 static void spent(void)
 {
@@ -308,9 +323,10 @@ static void spent(void)
 	MPI_Comm comm;
 
 	in = malloc(LARGE * sizeof(int));
-	out = malloc(LARGE * sizeof(int));
+	out = malloc(ONCE * sizeof(int));
 	obey_limit(enough);
 	make_groups(&comm, 1);
+	scan_in_place(comm);
 	if (HAS_PERSISTENT) {
 		ALLREDUCE_INIT(in, out, SMALL, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &prepared[0]);
 		ALLREDUCE_INIT(in, out, LARGE, MPI_INT, MPI_SUM, comm, MPI_INFO_NULL, &prepared[1]);
@@ -326,6 +342,35 @@ static void spent(void)
 	if (HAS_PERSISTENT) {
 		MPI_Request_free(&prepared[0]);
 		MPI_Request_free(&prepared[1]);
+	}
+	MPI_Comm_free(&comm);
+	free(in);
+	free(out);
+}
+
+/* Both calls are errors on all ranks, and the next ones are right. */
+static void differ(void)
+{
+	MPI_Comm comm;
+	int i, value, err;
+
+	in = calloc(LARGE, sizeof(int));
+	out = calloc(LARGE, sizeof(int));
+	obey_limit(7 << 20);
+	make_groups(&comm, 1);
+	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+	for (i = 0; i < 6; i++) {
+		if (rank)
+			err = MPI_Bcast(out, LARGE, MPI_INT, 1, comm);
+		else if (i & 1)
+			err = MPI_Allreduce(in, out, LARGE, MPI_INT, MPI_SUM, comm);
+		else
+			err = MPI_Allreduce(in, out, 1, MPI_INT, MPI_MIN, comm);
+		if (!err)
+			die("rank %d: different calls are no error", rank);
+		if (MPI_Allreduce(&rank, &value, 1, MPI_INT, MPI_SUM, comm))
+			die("rank %d: a call after different ones is an error", rank);
+		check(&value, 1, size * (size - 1) / 2, "after different calls");
 	}
 	MPI_Comm_free(&comm);
 	free(in);
@@ -385,6 +430,8 @@ int main(int argc, char **argv)
 		refused();
 	else if (!strcmp(mode, "spent"))
 		spent();
+	else if (!strcmp(mode, "differ"))
+		differ();
 	else if (!strcmp(mode, "groups"))
 		groups();
 	else

@@ -310,7 +310,8 @@ static size_t pinned_of(const struct coll_comm *comm, const struct collective_op
 			    op->opcode == COLLECTIVE_ALLTOALL ||
 			    op->opcode == COLLECTIVE_GATHER || op->opcode == COLLECTIVE_SCATTER;
 
-	if (op->layout || op->send_buffer || op->recv_buffer)
+	/* As in the kernel, an input without a number is pinned also where it is in place. */
+	if (op->layout || (op->send_buffer && op->recv_buffer))
 		return 0;
 	return 2 * op->count * coll_type_size((enum coll_type)op->type) * (blocks ? comm->size : 1);
 }

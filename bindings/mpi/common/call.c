@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* The arguments of each function of MPI as a call, and what becomes of it. */
+#include <errno.h>
+
 #include "common/call.h"
 #include "common/group.h"
 #include "common/progress.h"
@@ -193,44 +195,65 @@ int cm_call_fail(struct cm_group *group, const struct cm_call *call, int err)
 
 /* ---- blocking ---- */
 
-/*
- * The ranks agree whether @able is 1 on each, by an operation in the region, which pins nothing.
- * It has its place among the blocking ones.  Return: 0 or a negative errno of a group that failed.
+/**
+ * struct vote - what a rank says of a call before it; the ranks get the least of each number
+ * @able: 1: it can do the call; 0: it cannot
+ * @call: digest of the call
+ * @other: the same with the other sign, of which the least is the greatest digest
  */
-static int agree(struct cm_group *group, enum cm_function function, int *able)
+struct vote {
+	long long able;
+	long long call;
+	long long other;
+};
+
+/*
+ * The ranks vote on a call, by an operation in the region, which pins nothing.  It has its place
+ * among the blocking ones.  No call of MPI has its algorithm, so that it fails if another rank
+ * makes a call that needs no vote.
+ *
+ * Return: 0 or a negative errno; -EBADMSG: they make different calls.
+ */
+static int run_vote(struct cm_group *group, const struct cm_call *call, struct vote *vote)
 {
-	struct cm_call call = {
+	const long long digest = cm_call_digest(group, call);
+	struct cm_call allreduce = {
 		.function = CM_ALLREDUCE,
-		.send = buffer(MPI_IN_PLACE, 1, MPI_INT),
-		.recv = buffer(able, 1, MPI_INT),
+		.send = buffer(MPI_IN_PLACE, 3, MPI_LONG_LONG),
+		.recv = buffer(vote, 3, MPI_LONG_LONG),
 		.op = MPI_MIN,
 	};
 	struct cm_task task;
-	int err = cm_task_build(&task, group, &call, CM_BLOCKING);
+	int err = cm_task_build(&task, group, &allreduce, CM_BLOCKING);
 
+	vote->call = digest;
+	vote->other = -digest;
+	task.op.algorithm = COLLECTIVE_ALGORITHM_TREE;
 	/* What its failure names. */
-	task.function = function;
-	if (err)
-		cm_group_failed(group, err, cm_function_name(function), true);
-	else
+	task.function = call->function;
+	if (!err)
 		err = cm_task_run(&task);
 	cm_task_end(&task);
-	return err;
+	return err ?: vote->call != digest || vote->other != -digest ? -EBADMSG : 0;
 }
 
 /*
  * Run a task that does not fit the region, if all ranks could pin its buffers.  Each pins them
- * before it says so.
+ * before it says so.  A rank that does not know the result of the vote is out of step with the
+ * others, unless their calls differ, which all of them hear.
  */
-static enum cm_reason run_pinned(struct cm_task *task, bool built, int *err)
+static enum cm_reason run_pinned(struct cm_task *task, const struct cm_call *call, bool built,
+				 int *err)
 {
-	int able = built && !cm_task_pin(task);
+	struct vote vote = { .able = built && !cm_task_pin(task) };
 
-	*err = agree(task->group, task->function, &able);
-	if (!*err && able)
+	*err = run_vote(task->group, call, &vote);
+	if (*err && *err != -EBADMSG)
+		cm_group_failed(task->group, *err, cm_function_name(call->function), true);
+	if (!*err && vote.able)
 		*err = cm_task_run(task);
 	cm_task_unpin(task);
-	return *err || able ? CM_TAKEN : CM_LOCKED_MEMORY;
+	return *err || vote.able ? CM_TAKEN : CM_LOCKED_MEMORY;
 }
 
 static enum cm_reason run(struct cm_group *group, const struct cm_call *call, int *code)
@@ -240,7 +263,7 @@ static enum cm_reason run(struct cm_group *group, const struct cm_call *call, in
 	int err = cm_task_build(&task, group, call, CM_BLOCKING);
 
 	if (!cm_call_fits(group, call, CM_BLOCKING))
-		reason = run_pinned(&task, !err, &err);
+		reason = run_pinned(&task, call, !err, &err);
 	else if (err)
 		cm_group_failed(group, err, cm_function_name(call->function), true);
 	else

@@ -31,6 +31,16 @@ static unsigned int side_number(struct coll_comm *comm, const struct cm_side *si
 	return side->bytes ? coll_mem_number(comm, side->addr, side->bytes, write) : 0;
 }
 
+/* In place, the kernel takes its input from the result: that has one number. */
+static void set_numbers(struct coll_comm *comm, struct cm_task *task)
+{
+	const unsigned int send = side_number(comm, &task->send, false);
+	const unsigned int recv = side_number(comm, &task->recv, true);
+
+	task->op.send_buffer = send ?: recv;
+	task->op.recv_buffer = recv ?: send;
+}
+
 /* The result first, which cm_task_bounce() also takes first.  One address is registered once. */
 static int pin_sides(struct coll_comm *comm, struct cm_task *task)
 {
@@ -43,8 +53,7 @@ static int pin_sides(struct coll_comm *comm, struct cm_task *task)
 		side_unpin(comm, recv);
 		return err;
 	}
-	task->op.send_buffer = side_number(comm, send, false);
-	task->op.recv_buffer = side_number(comm, recv, true);
+	set_numbers(comm, task);
 	return 0;
 }
 

@@ -83,7 +83,7 @@ static bool retries(struct cm_task *task, int err)
 {
 	if (task->group->failed)
 		return false;
-	if (err == -EFAULT && !task->room) {
+	if (err == -EFAULT && !task->room && !cm_task_is_pinned(task)) {
 		/* In the same pass, too. */
 		task->pass = 0;
 		return !cm_task_bounce(task);

@@ -3,6 +3,7 @@
 #include <stdint.h>
 
 #include "common/datatype.h"
+#include "common/digest.h"
 #include "common/group.h"
 #include "common/reduction.h"
 #include "common/region.h"
@@ -133,9 +134,28 @@ bool cm_call_is_wanted(const struct cm_group *group, const struct cm_call *call)
 size_t cm_call_room(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);
-	const size_t blocks = call->recv.counts ? group->size : 1;
+	/* This rank has one block of a reduce_scatter. */
+	const size_t blocks = call->recv.counts && call->function != CM_REDUCE_SCATTER ?
+			      group->size : 1;
 
 	return bytes == UNKNOWN ? SIZE_MAX : bytes ? cm_room_max(bytes, blocks) : 0;
+}
+
+static bool has_root(enum cm_function function)
+{
+	return function == CM_BCAST || function == CM_REDUCE || function == CM_GATHER ||
+	       function == CM_GATHERV || function == CM_SCATTER || function == CM_SCATTERV;
+}
+
+long long cm_call_digest(const struct cm_group *group, const struct cm_call *call)
+{
+	const size_t bytes = call_bytes(group, call);
+	const int root = has_root(call->function) ? call->root : 0;
+	unsigned long long digest = CM_DIGEST_INIT;
+
+	digest = cm_digest(digest, &call->function, sizeof(call->function));
+	digest = cm_digest(digest, &root, sizeof(root));
+	return cm_digest_value(cm_digest(digest, &bytes, sizeof(bytes)));
 }
 
 bool cm_call_fits(const struct cm_group *group, const struct cm_call *call, enum cm_form form)

@@ -4,9 +4,9 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +20,9 @@
 #define UNIT		(16 << 10)
 /* Regions of a process have this many bytes in all, and the smallest size beyond that. */
 #define PROCESS_MAX	(16LL << 20)
+
+/* Inode of the initial user namespace, a constant of the kernel */
+#define INITIAL_USER_NS	0xeffffffdU
 
 /* Parts of a region: a form has the bytes from one of these to the next, in quarters. */
 static const unsigned char quarters[CM_FORM_COUNT + 1] = {
@@ -43,19 +46,10 @@ static bool may_lock_all(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 };
-	unsigned long inside, outside, length;
-	FILE *file;
-	int fields;
+	struct stat namespace;
 
-	if (syscall(SYS_capget, &header, data) ||
-	    !(data[0].effective & 1U << CAP_IPC_LOCK))
-		return false;
-	file = fopen("/proc/self/uid_map", "re");
-	if (!file)
-		return false;
-	fields = fscanf(file, "%lu %lu %lu", &inside, &outside, &length);
-	fclose(file);
-	return fields == 3 && !inside && !outside && length == UINT_MAX;
+	return !syscall(SYS_capget, &header, data) && data[0].effective & 1U << CAP_IPC_LOCK &&
+	       !stat("/proc/self/ns/user", &namespace) && namespace.st_ino == INITIAL_USER_NS;
 }
 
 /*

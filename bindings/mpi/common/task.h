@@ -226,6 +226,12 @@ void cm_task_leave(struct cm_task *task);
  */
 int cm_task_pin(struct cm_task *task);
 
+/** cm_task_is_pinned - has cm_task_pin() pinned a buffer? */
+static inline bool cm_task_is_pinned(const struct cm_task *task)
+{
+	return task->send.pinned || task->recv.pinned;
+}
+
 /** cm_task_unpin - undo cm_task_pin(), if it has pinned anything; no operation is under way */
 void cm_task_unpin(struct cm_task *task);
 
@@ -259,6 +265,15 @@ bool cm_call_rounds(const struct cm_call *call);
  * Return: the same on all ranks; SIZE_MAX: they do not know.
  */
 size_t cm_call_room(const struct cm_group *group, const struct cm_call *call);
+
+/**
+ * cm_call_digest - digest of what all ranks say alike of a call: function, root, size
+ * @group: group that is up
+ * @call: the call
+ *
+ * Return: a number below 2^62.
+ */
+long long cm_call_digest(const struct cm_group *group, const struct cm_call *call);
 
 /**
  * cm_call_fits - is there room in the region for a call, if there is a region?
