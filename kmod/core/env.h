@@ -10,6 +10,7 @@
 #define COLL_ENV_H
 
 #include <linux/types.h>
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -23,7 +24,20 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
+#include <asm/barrier.h>
+
 /* What always holds; looked at in debug builds only. */
 #define coll_assert(condition)	VM_WARN_ON_ONCE(!(condition))
+
+/* Set or clear bits of a word that others change; a full barrier.  Return: the word before. */
+static inline u64 coll_set_bits(u64 *word, u64 bits)
+{
+	return atomic64_fetch_or(bits, (atomic64_t *)word);
+}
+
+static inline u64 coll_clear_bits(u64 *word, u64 bits)
+{
+	return atomic64_fetch_andnot(bits, (atomic64_t *)word);
+}
 
 #endif /* COLL_ENV_H */

@@ -323,13 +323,15 @@ static void test_stale(void)
 		session_note(&session);
 }
 
-/* Another host has restarted its rank 1 more often: that says nothing about the one of this host. */
+/* Another host has restarted its rank 1 more often, which says nothing about that of this host. */
 static void test_restart_elsewhere(void)
 {
 	struct session other = { .nranks = 3, .timeout_ms = 2500 };
 	struct session session = other;
 
-	other.members[1] = (struct member){ .job = "job", .here = 1, .restart = 5, .answer = "::1" };
+	other.members[1] = (struct member){
+		.job = "job", .here = 1, .restart = 5, .answer = "::1",
+	};
 	session.members[0] = (struct member){
 		.job = "job", .here = 1, .answer = "127.0.0.1 ::1",
 	};

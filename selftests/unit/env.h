@@ -53,6 +53,22 @@ typedef int64_t s64;
 
 #define coll_assert(condition)	assert(condition)
 
+static inline u64 coll_set_bits(u64 *word, u64 bits)
+{
+	return __atomic_fetch_or(word, bits, __ATOMIC_SEQ_CST);
+}
+
+static inline u64 coll_clear_bits(u64 *word, u64 bits)
+{
+	return __atomic_fetch_and(word, ~bits, __ATOMIC_SEQ_CST);
+}
+
+/* linux/atomic.h, asm/barrier.h */
+
+#define smp_mb()			__atomic_thread_fence(__ATOMIC_SEQ_CST)
+#define smp_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v)		__atomic_store_n(p, v, __ATOMIC_RELEASE)
+
 /* linux/array_size.h, linux/container_of.h, linux/stddef.h */
 
 #define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))

@@ -104,6 +104,7 @@ struct completion {
 #define completion_done(c)	((c)->done)
 
 /* One thread needs no barriers. */
+#undef smp_load_acquire
 #define smp_load_acquire(p)	(*(p))
 #define cond_resched()		do { } while (0)
 

@@ -4,11 +4,11 @@
  *
  * A socket is made in the context of the process that joins or connects, and belongs to the
  * memory cgroup of that process.  The control runner makes it if RDMA could not reach the peer, or
- * if a connection is made again; such a socket belongs to the cgroup of the running thread, like one that is accepted.  A socket
- * has a file with the credentials of the process that joined, because packet filters find the user
- * of a packet there.  No descriptor refers to the file; the endpoint has the only reference.  The
- * socket ends with the file, by __fput_sync(): fput() would wait for the return to user space, and
- * a thread that waits for an operation may stay in the kernel for long.
+ * if a connection is made again; such a socket belongs to the cgroup of the running thread, like
+ * one that is accepted.  A socket has a file with the credentials of the process that joined,
+ * because packet filters find the user of a packet there.  No descriptor refers to the file; the
+ * endpoint has the only reference.  The socket ends with the file, by __fput_sync(): fput() would
+ * wait for the return to user space, and a thread that waits may stay in the kernel for long.
  */
 #include <linux/bvec.h>
 #include <linux/fcntl.h>
