@@ -244,7 +244,7 @@ static const struct bounds found_in[MUTATIONS] = {
 	[MUTATION_FORGET] = { .nranks = 3, .ballots = 3, .calls = 1, .direct = true,
 			      .quorum_only = true },
 	[MUTATION_STAY] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1, .healthy = true,
-			    .direct = true },
+			    .direct = true, .quorum_only = true, .proposers = 2 | 4, .mortal = 1 },
 	[MUTATION_UNSEALED] = { .nranks = 3, .ballots = 2, .deaths = 1, .calls = 1,
 				.healthy = true, .direct = true },
 	[MUTATION_LOSABLE] = { .nranks = 5, .ballots = 3, .deaths = 1, .calls = 1,
