@@ -92,8 +92,8 @@ enum coll_listener_kind {
  * @waits: true if in this run one was not answered, because there is no place to prove the secret
  *	[C]
  *
- * Each count is at most coll_callers_max(), @nr_proving in groups with a secret.  So callers by one transport take no place of
- * another one, and callers that say nothing take none of those that do.
+ * Each count is at most coll_callers_max(), @nr_proving in groups with a secret.  So callers by one
+ * transport take no place of another one, and callers that say nothing take none of those that do.
  */
 struct coll_listener {
 	struct coll_endpoint ep;

@@ -230,7 +230,7 @@ static void begin_board(struct coll_board *board, u32 rank)
 	board->least = now->cpu[rank].least;
 	for (i = 0; i < world->ranks; i++)
 		board->part[i].words = &words[i];
-	/* Own slots are read without an access, as nobody else writes them. */
+	/* Own slots are read without an access, as no other rank writes them. */
 	for (i = 0; i < world->slots; i++)
 		words[rank].slot[i].seq = value_of(now, rank, rank * OF_RANK + SEQ + i);
 }

@@ -227,7 +227,7 @@ static void test_fits(void)
 	right &= coll_board_fits(&other);
 	other.count = 129;
 	right &= !coll_board_fits(&other);
-	tap_ok(right, "what fits: bytes, ranks, algorithm, forms");
+	tap_ok(right, "operations of the board: bytes, ranks, algorithm, forms");
 }
 
 /* A rank publishes no more operations ahead of the others than there are slots, or pages. */
@@ -248,7 +248,7 @@ static void test_space(size_t len, u32 most)
 	coll_board_publish(&board[0], instance, 1, len);
 	tap_ok(coll_board_scan(&board[1], instance - most, 1, &r) ==
 	       (most == COLL_BOARD_SLOTS ? COLL_BOARD_PASSED : COLL_BOARD_COMPLETE),
-	       "who looks for what was in the place finds that it has passed, if it was a slot");
+	       "a rank that looks for the slot's operation finds that it has passed");
 }
 
 static void test_differs(void)

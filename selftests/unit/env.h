@@ -65,8 +65,11 @@ static inline u64 coll_clear_bits(u64 *word, u64 bits)
 
 /* linux/atomic.h, asm/barrier.h */
 
+/* The callers say what it pairs with. */
 #define smp_mb()			__atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* Likewise. */
 #define smp_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
+/* Likewise. */
 #define smp_store_release(p, v)		__atomic_store_n(p, v, __ATOMIC_RELEASE)
 
 /* linux/array_size.h, linux/container_of.h, linux/stddef.h */

@@ -43,18 +43,18 @@ static bool pipe_env_weakens(const char *function, const char *what)
 #undef WRITE_ONCE
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), v, __ATOMIC_RELAXED)
 
-/* ThreadSanitizer takes no order from it: see the model in pipe_model_test.c. */
 #undef smp_mb
+/* ThreadSanitizer takes no order from it: see the model in pipe_model_test.c. */
 #define smp_mb()		__atomic_thread_fence(__ATOMIC_SEQ_CST)
 
-/* Pairs with smp_store_release(), as the callers say. */
 #undef smp_load_acquire
+/* Pairs with smp_store_release(), as the callers say. */
 #define smp_load_acquire(p)						\
 	(pipe_env_weakens(__func__, #p) ? __atomic_load_n(p, __ATOMIC_RELAXED) : \
 					  __atomic_load_n(p, __ATOMIC_ACQUIRE))
 
-/* Pairs with smp_load_acquire(), likewise. */
 #undef smp_store_release
+/* Pairs with smp_load_acquire(), likewise. */
 #define smp_store_release(p, v) do {					\
 	__typeof__(*(p)) __value = (v);					\
 									\

@@ -103,8 +103,8 @@ struct completion {
 
 #define completion_done(c)	((c)->done)
 
-/* One thread needs no barriers. */
 #undef smp_load_acquire
+/* One thread needs no barriers. */
 #define smp_load_acquire(p)	(*(p))
 #define cond_resched()		do { } while (0)
 

@@ -9,7 +9,7 @@
  *
  *	reserve -> publish -> scan (again until complete; sleep) -> take -> finish
  *
- * Who executes these steps, and when, is not visible to other ranks.  Nothing here takes a lock,
+ * Other ranks do not see which thread executes these steps, and when.  Nothing here takes a lock,
  * allocates or wakes: the caller sleeps and wakes.  What other ranks have written is not trusted:
  * they can spoil results and have an operation end in COLL_BOARD_PASSED, no more.
  */

@@ -4,7 +4,7 @@
  * of them another one copies or reduces.
  *
  * Operands are reduced in the order of ranks, and wide sums are rounded once.  So a result has the
- * bits of COLLECTIVE_F_REPRODUCIBLE, whoever computes it.
+ * bits of COLLECTIVE_F_REPRODUCIBLE, on whichever rank it is computed.
  */
 #include "core/board/board.h"
 #include "core/reduce/reduce.h"
