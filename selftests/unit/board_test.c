@@ -195,38 +195,37 @@ static void test_results(void)
 	}
 }
 
+/* Operations that fit, each beside one that does not because of one field. */
 static void test_fits(void)
 {
-	struct coll_plan plan = plan_of(COLLECTIVE_ALLREDUCE, COLLECTIVE_FLOAT64, COLLECTIVE_SUM,
-					4, 512);
-	struct coll_plan other = plan;
-	bool right = coll_board_fits(&plan);
+	static const struct {
+		bool fits;
+		struct coll_plan plan;
+	} calls[] = {
+		{ true, { .nranks = 4, .count = 512 } },
+		{ false, { .nranks = 4, .count = 513 } },
+		{ false, { .nranks = 4, .count = U64_MAX } },
+		{ false, { .nranks = 17, .count = 512 } },
+		{ false, { .nranks = 65, .count = 1 } },
+		{ false, { .nranks = 4, .count = 512, .vector = true } },
+		{ false, { .nranks = 4, .count = 512, .algorithm = COLLECTIVE_ALGORITHM_RING } },
+		{ true, { .nranks = 4, .count = 128, .collective = COLLECTIVE_ALLTOALL } },
+		{ false, { .nranks = 4, .count = 129, .collective = COLLECTIVE_ALLTOALL } },
+	};
+	struct coll_plan plan;
+	bool right = true;
+	u32 i;
 
-	other.count = 513;
-	right &= !coll_board_fits(&other);
-	other.count = U64_MAX;
-	right &= !coll_board_fits(&other);
-	other = plan;
-	other.nranks = 17;
-	right &= !coll_board_fits(&other);
-	other.nranks = 65;
-	other.count = 1;
-	right &= !coll_board_fits(&other);
-	other = plan;
-	other.reads = false;
-	right &= !coll_board_fits(&other);
-	other = plan;
-	other.vector = true;
-	right &= !coll_board_fits(&other);
-	other = plan;
-	other.algorithm = COLLECTIVE_ALGORITHM_RING;
-	right &= !coll_board_fits(&other);
-	other = plan;
-	other.collective = COLLECTIVE_ALLTOALL;
-	other.count = 128;
-	right &= coll_board_fits(&other);
-	other.count = 129;
-	right &= !coll_board_fits(&other);
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
+		plan = plan_of(calls[i].plan.collective ?: COLLECTIVE_ALLREDUCE,
+			       COLLECTIVE_FLOAT64, COLLECTIVE_SUM, calls[i].plan.nranks,
+			       calls[i].plan.count);
+		plan.vector = calls[i].plan.vector;
+		plan.algorithm = calls[i].plan.algorithm;
+		right &= coll_board_fits(&plan) == calls[i].fits;
+		plan.reads = false;
+		right &= !coll_board_fits(&plan);
+	}
 	tap_ok(right, "operations of the board: bytes, ranks, algorithm, forms");
 }
 
