@@ -27,6 +27,7 @@ help:
 	@echo "make docs       HTML of Documentation/, into build/docs/"
 	@echo "make mpi        component of Open MPI, for the installed one, into build/mpi/"
 	@echo "make mpich      library to preload for MPICH, into build/mpich/"
+	@echo "make python     wheel of the Python package, into build/python/"
 	@echo "make deb        Debian packages, into build/deb/"
 	@echo "make modules    KERNEL=distro|rt|uml|uml-debug|host, into build/kmod-KERNEL/"
 	@echo "make lib tools examples selftests; build/selftests/p2p_test or build/bin/... for one of them"
@@ -68,6 +69,12 @@ mpi: lib
 mpich: lib
 	@scripts/setup mpich
 	@$(MAKE) -C bindings/mpi/mpich OUT=$(BUILD)/mpich LIB=$(BUILD)/lib
+
+# Built in a copy: setuptools writes into its source.
+python:
+	@scripts/setup python
+	@rm -rf $(BUILD)/python && mkdir -p $(BUILD)/python && cp -r bindings/python $(BUILD)/python/source
+	@cd $(BUILD)/python && /usr/bin/python3 -m pip wheel -q --no-index --no-deps --no-build-isolation -w . ./source
 
 mpi-tests: mpi
 	@scripts/setup mpi-tests
@@ -131,4 +138,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
-.PHONY: all help deb setup-build modules lib tools examples selftests mpi mpi-tests mpich mpich-tests demo check check-all check-kernels bench style docs install clean
+.PHONY: all help deb setup-build modules lib tools examples selftests mpi mpi-tests mpich mpich-tests python demo check check-all check-kernels bench style docs install clean

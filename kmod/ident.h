@@ -26,6 +26,7 @@
  * @algorithm: by enum collective_opcode, what AUTO means
  * @reads: true if all ranks can read each other's memory; written by CONNECT before the state
  *	becomes CONNECTING
+ * @board: true if they have a board; likewise
  */
 struct coll_ident {
 	u32 rank;
@@ -39,6 +40,7 @@ struct coll_ident {
 	u32 heartbeat_ms;
 	u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	bool reads;
+	bool board;
 };
 
 #endif /* COLL_IDENT_H */

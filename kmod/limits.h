@@ -15,6 +15,9 @@
  */
 #define COLL_AHEAD_MAX		(2 * COLL_INFLIGHT)
 
+/* Collectives that a rank may complete before it has heard that all ranks have called them. */
+#define COLL_CALLS_AHEAD	32
+
 /*
  * Messages and operations with a key that may fail in a group before this rank refuses to submit
  * more of them.  Their instances are kept as long as the member lives.

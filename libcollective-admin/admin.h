@@ -53,7 +53,7 @@ struct answer {
 };
 
 /* Attributes of the largest set. */
-#define ATTRS_MAX	32
+#define ATTRS_MAX	40
 
 /* Bytes of NAME@UID. */
 #define COLL_ADMIN_GROUP_SIZE	48

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Queries: every rank of a group is asked, on all hosts. */
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,8 @@
 /* Times between two looks at the answers; ms. */
 #define LOOK_FIRST	2
 #define LOOK_MOST	50
+
+static_assert(COLLECTIVE_A_ANSWER_MAX <= ATTRS_MAX, "all attributes are parsed");
 
 /* Times that a query is begun again, because its rank has gone or has asked again. */
 #define RESTARTS	3
@@ -113,6 +116,10 @@ static void parse_answer(struct nlattr **attrs, struct coll_admin_answer *answer
 		.links.near_us = attr_u32(attrs[COLLECTIVE_A_ANSWER_NEAR_US], 0),
 		.links.lossy = attr_u32(attrs[COLLECTIVE_A_ANSWER_LOSSY], COLL_ADMIN_NONE),
 		.links.lost = attr_u32(attrs[COLLECTIVE_A_ANSWER_LOST], 0),
+		.links.narrow = attr_u32(attrs[COLLECTIVE_A_ANSWER_NARROW], COLL_ADMIN_NONE),
+		.links.narrow_ms = attr_u32(attrs[COLLECTIVE_A_ANSWER_NARROW_MS], 0),
+		.links.narrow_kib = attr_u32(attrs[COLLECTIVE_A_ANSWER_NARROW_KIB], 0),
+		.links.wide_kib = attr_u32(attrs[COLLECTIVE_A_ANSWER_WIDE_KIB], 0),
 	};
 	parse_operation(attrs[COLLECTIVE_A_ANSWER_SUBMITTED], &answer->submitted);
 	parse_operation(attrs[COLLECTIVE_A_ANSWER_COMPLETED], &answer->completed);

@@ -40,4 +40,10 @@ static inline u64 coll_clear_bits(u64 *word, u64 bits)
 	return atomic64_fetch_andnot(bits, (atomic64_t *)word);
 }
 
+/* Replace a word that others change; a full barrier if it held @old.  Return: true if it did. */
+static inline bool coll_replace(u64 *word, u64 old, u64 new)
+{
+	return atomic64_cmpxchg((atomic64_t *)word, old, new) == old;
+}
+
 #endif /* COLL_ENV_H */

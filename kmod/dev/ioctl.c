@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The ioctls of /dev/collective.  Structs from user space are copied and their sizes checked here;
- * only the layout that an operation points to is read in op/layout.c.
+ * only the layout that an operation points to is read in op/layout.c, and the buffers of one that
+ * its thread executes are copied in op/immediate.c.
  */
 #include <linux/cdev.h>
 #include <linux/compat.h>
@@ -15,11 +16,14 @@
 #include <linux/uaccess.h>
 
 #include "dev/dev.h"
+#include "lane/lane.h"
 #include "mem/pin.h"
 #include "member/group.h"
 #include "member/member.h"
+#include "op/immediate.h"
 #include "op/request.h"
 #include "op/wait.h"
+#include "transport/board.h"
 
 /* All ioctl arguments; each begins with its size. */
 union ioc_arg {
@@ -34,6 +38,8 @@ union ioc_arg {
 	struct collective_cancel cancel;
 	struct collective_status status;
 	struct collective_leave leave;
+	struct collective_wake wake;
+	struct collective_abort abort;
 };
 
 static bool ioc_mine(const struct coll_member *member)
@@ -88,6 +94,10 @@ static int ioc_query(struct file *file, union ioc_arg *arg)
 			    BIT(COLLECTIVE_TRANSPORT_AUTO);
 	if (coll_rdma_registered())
 		query->transports |= BIT(COLLECTIVE_TRANSPORT_RDMA);
+	query->features = COLLECTIVE_FEATURE_NOSYNC;
+	/* Words of 64 bits are stored at once, by the kernel and by processes. */
+	if (IS_ENABLED(CONFIG_64BIT))
+		query->features |= COLLECTIVE_FEATURE_BOARD;
 	query->types = BIT_ULL(COLLECTIVE_TYPE_COUNT) - 1;
 	query->reductions = BIT_ULL(COLLECTIVE_REDUCTION_COUNT) - 1;
 	for (i = 0; i < COLLECTIVE_OPCODE_COUNT; i++) {
@@ -237,6 +247,8 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 	struct coll_member *member = file->private_data;
 	struct collective_submit *submit = &arg->submit;
 	bool nowait = submit->flags & COLLECTIVE_SUBMIT_NOWAIT;
+	bool board = submit->flags & COLLECTIVE_SUBMIT_BOARD;
+	struct coll_begun begun = { .origin = COLL_FROM_PROCESS, .instance = submit->received };
 	struct coll_wait wait = {
 		.ids = &submit->request,
 		.n = 1,
@@ -247,15 +259,19 @@ static int ioc_submit(struct file *file, union ioc_arg *arg)
 
 	submit->received = 0;
 	submit->until = 0;
-	if (submit->flags & ~COLLECTIVE_SUBMIT_NOWAIT ||
-	    (nowait && (submit->request || submit->wait_ms)))
+	if (submit->flags & ~(COLLECTIVE_SUBMIT_NOWAIT | COLLECTIVE_SUBMIT_BOARD) ||
+	    (nowait && (board || submit->request || submit->wait_ms)))
 		return -EINVAL;
 	err = coll_member_use(member, COLLECTIVE_STATE_UP);
 	if (err)
 		return err;
 
-	if (!submit->request) {
-		err = coll_request_submit(&member->requests, &submit->op, &submit->request, &wait);
+	if (board && !submit->request) {
+		err = coll_request_submit_begun(&member->requests, &submit->op, &begun,
+						&submit->request, &wait);
+	} else if (!submit->request) {
+		err = coll_immediate_submit(&member->requests, &submit->op, &submit->request,
+					    &wait);
 	} else {
 		/* Submitted by an earlier call, whose wait has ended before the operation. */
 		err = coll_wait(&wait, &member->requests);
@@ -373,6 +389,58 @@ static int ioc_leave(struct file *file, union ioc_arg *arg)
 	return err;
 }
 
+/* Return: 0: coll_member_unuse() must follow; or a negative errno. */
+static int board_begin(struct coll_member *member, struct coll_board **board)
+{
+	int err = coll_member_use(member, COLLECTIVE_STATE_UP);
+
+	if (err)
+		return err;
+	*board = READ_ONCE(member->lanes[0].engine.board);
+	if (*board && IS_ENABLED(CONFIG_64BIT))
+		return 0;
+	coll_member_unuse(member);
+	return -EOPNOTSUPP;
+}
+
+static int ioc_wake(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	struct coll_board *board;
+	int err;
+
+	if (arg->wake.flags)
+		return -EINVAL;
+	err = board_begin(member, &board);
+	if (err)
+		return err;
+	coll_lane_wake_board(&member->lanes[0]);
+	wake_up_all(&member->state.wait);
+	coll_member_unuse(member);
+	return 0;
+}
+
+static int ioc_abort(struct file *file, union ioc_arg *arg)
+{
+	struct coll_member *member = file->private_data;
+	u32 rank;
+	int err;
+
+	if (arg->abort.flags)
+		return -EINVAL;
+	err = coll_member_use(member, COLLECTIVE_STATE_JOINED);
+	if (err)
+		return err;
+	rank = member->id.rank;
+	/* Twice the rank: a command on its host has not done it. */
+	if (READ_ONCE(member->state.aborted))
+		err = -EALREADY;
+	else
+		coll_state_fail_kind(&member->state, COLLECTIVE_REASON_CANCELLED, rank, rank);
+	coll_member_unuse(member);
+	return err;
+}
+
 /* When the answer in the struct of an ioctl is copied to the user. */
 enum ioc_back {
 	IOC_NEVER,
@@ -420,6 +488,8 @@ static const struct ioc iocs[] = {
 	IOC(COLLECTIVE_IOC_CANCEL, ioc_cancel, collective_cancel, request, IOC_NEVER),
 	IOC(COLLECTIVE_IOC_STATUS, ioc_status, collective_status, last, IOC_SUCCESS),
 	IOC(COLLECTIVE_IOC_LEAVE, ioc_leave, collective_leave, flags, IOC_NEVER),
+	IOC(COLLECTIVE_IOC_WAKE, ioc_wake, collective_wake, flags, IOC_NEVER),
+	IOC(COLLECTIVE_IOC_ABORT, ioc_abort, collective_abort, flags, IOC_NEVER),
 };
 
 static int ioc_copy_back(const struct ioc *ioc, void __user *ptr, const union ioc_arg *arg,
@@ -512,9 +582,33 @@ static int cdev_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+static int board_map(struct coll_member *member, struct vm_area_struct *vma, bool own)
+{
+	struct coll_board *board;
+	int err = board_begin(member, &board);
+
+	if (err)
+		return err;
+	err = coll_local_board_map(board, &member->charges, vma, own);
+	if (!err && own)
+		err = coll_process_open(&member->requests, board->part[board->rank]->words);
+	coll_member_unuse(member);
+	return err;
+}
+
 static int cdev_mmap(struct file *file, struct vm_area_struct *vma)
 {
-	return coll_map(vma);
+	const u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
+
+	switch (offset) {
+	case 0:
+		return coll_map(vma);
+	case COLLECTIVE_MMAP_BOARD:
+	case COLLECTIVE_MMAP_BOARD_OWN:
+		return board_map(file->private_data, vma, offset == COLLECTIVE_MMAP_BOARD_OWN);
+	default:
+		return -EINVAL;
+	}
 }
 
 static const struct file_operations cdev_ops = {

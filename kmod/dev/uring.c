@@ -109,6 +109,8 @@ static int uring_submit(struct coll_member *member, struct io_uring_cmd *cmd,
 	err = coll_request_start(request, NULL);
 	if (err) {
 		coll_request_free(request);
+		/* The thread is to end: nothing is repeated. */
+		err = err == -ERESTARTSYS ? -EINTR : err;
 		coll_uring_done(cmd, err, 0, pdu->big, issue_flags);
 	}
 	return -EIOCBQUEUED;

@@ -277,7 +277,7 @@ static int counted_reserve(struct coll_failed_ops *ops, u32 slot, bool is_ahead)
 
 /* The failure of an instance that is not submitted yet is kept until it is submitted. */
 static int add_counted(struct coll_failed_ops *ops, u64 instance,
-		       const struct coll_failure *failure, u64 next_instance)
+		       const struct coll_failure *failure, u64 next_instance, u64 called)
 {
 	u32 slot = counted_slot(instance);
 	struct coll_failed_counted *latest = counted_latest(ops, slot), *kept;
@@ -294,7 +294,7 @@ static int add_counted(struct coll_failed_ops *ops, u64 instance,
 	kept->instance = instance;
 	kept->failure = *failure;
 	/* This rank is one of those that were absent, so it need not ask which ones were. */
-	if (instance >= next_instance && failure->reason.kind == COLLECTIVE_REASON_DEADLINE &&
+	if (instance >= called && failure->reason.kind == COLLECTIVE_REASON_DEADLINE &&
 	    failure->reason.rank_b == COLLECTIVE_RANK_NONE)
 		kept->failure.reason.rank_b = ops->state->id->rank;
 	counted_replace(ops, slot, kept);
@@ -345,17 +345,18 @@ uncharge:
  *	failed before
  * @failure: why
  * @next_instance: instances from this one on have not been submitted here
+ * @called: nor called by the process, from this one on
  *
  * Return: 0, -EDQUOT, -ENOMEM, or -EPROTO when more have failed than ranks that obey the
  * protocol can have in flight.
  */
 int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
-			const struct coll_failure *failure, u64 next_instance)
+			const struct coll_failure *failure, u64 next_instance, u64 called)
 {
 	lockdep_assert_held(&ops->state->lock);
 	if (!coll_instance_is_counted(instance))
 		return add_keyed(ops, instance, failure);
-	return add_counted(ops, instance, failure, next_instance);
+	return add_counted(ops, instance, failure, next_instance, called);
 }
 
 /**

@@ -60,7 +60,7 @@ void coll_failed_ops_free(struct coll_failed_ops *ops);
 bool coll_failed_ops_has(struct coll_failed_ops *ops, u64 instance);
 const struct coll_failure *coll_failed_ops_find(struct coll_failed_ops *ops, u64 instance);
 int coll_failed_ops_add(struct coll_failed_ops *ops, u64 instance,
-			const struct coll_failure *failure, u64 next_instance);
+			const struct coll_failure *failure, u64 next_instance, u64 called);
 bool coll_failed_ops_next(struct coll_failed_ops *ops, struct coll_failed_ops_cursor *cursor,
 			  u64 *instance);
 int coll_failed_ops_setup(void);

@@ -26,6 +26,7 @@
 #include "mem/account.h"
 #include "net/conn.h"
 #include "net/link.h"
+#include "transport/board.h"
 
 /* An eager frame always fits into the credit that is not held back or unannounced. */
 static_assert(COLLECTIVE_EAGER_LIMIT + COLL_DATA_SIZE + COLL_CREDIT_KEPT <=
@@ -173,6 +174,32 @@ static void lane_fpu(void *ctx, bool begin)
 	lane->engine.fuse.part = coll_fpu_part();
 }
 
+static void lane_wake_ranks(const struct coll_lane *lane, u64 ranks, u32 latest)
+{
+	for (; ranks; ranks &= ranks - 1)
+		coll_exposer_wake(lane->net->hub, __ffs64(ranks), lane->engine.lane, latest);
+}
+
+static void lane_wake(void *ctx, u32 latest)
+{
+	struct coll_lane *lane = ctx;
+	u64 ranks = coll_board_sleepers(lane->engine.board);
+
+	/* This lane runs, and looks again. */
+	lane_wake_ranks(lane, ranks & ~BIT_ULL(lane->id->rank), latest);
+}
+
+/**
+ * coll_lane_wake_board() - wake the ranks that sleep until something is stored on the board
+ * @lane: the first one of a member whose group has a board; it may run, or sleep itself
+ *
+ * Context: process.
+ */
+void coll_lane_wake_board(const struct coll_lane *lane)
+{
+	lane_wake_ranks(lane, coll_board_sleepers(lane->engine.board), COLL_NO_RANK);
+}
+
 static bool lane_failed(void *ctx, u64 instance)
 {
 	const struct coll_lane *lane = ctx;
@@ -192,6 +219,7 @@ static const struct coll_engine_ops lane_ops = {
 	.begin_read	= lane_begin_read,
 	.end_read	= lane_end_read,
 	.fpu		= lane_fpu,
+	.wake		= lane_wake,
 	.failed		= lane_failed,
 };
 
@@ -202,6 +230,65 @@ static void lane_reads_ended(void *owner)
 
 	WRITE_ONCE(lane->reads_ended, true);
 	coll_runner_kick(&lane->runner);
+}
+
+/* Another rank has stored on the board; in any context. */
+static void lane_woken(void *owner, u32 latest)
+{
+	struct coll_lane *lane = owner;
+
+	WRITE_ONCE(lane->waiting.woken_for, latest);
+	coll_runner_kick(&lane->runner);
+}
+
+static const struct coll_exposer_ops lane_exposer_ops = {
+	.ended	= lane_reads_ended,
+	.wake	= lane_woken,
+};
+
+/**
+ * coll_lane_open_board() - let the tasks of a lane use the board of the group
+ * @lane: the first one of a member whose group has a board; small operations have one lane
+ *
+ * The parts of the other ranks are those of now, so what follows in CONNECT must not fail.
+ *
+ * Context: CONNECT; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int coll_lane_open_board(struct coll_lane *lane)
+{
+	struct coll_board *board = coll_local_board_open(lane->net->hub, lane->id->rank);
+
+	if (!board)
+		return -ENOMEM;
+	/* A run may look for it already. */
+	smp_store_release(&lane->engine.board, board);
+	return 0;
+}
+
+/**
+ * coll_lane_close_board() - undo coll_lane_open_board()
+ * @lane: after coll_lane_close(); no request is left, since queries look there what one waits for
+ *
+ * Context: may sleep.
+ */
+void coll_lane_close_board(struct coll_lane *lane)
+{
+	if (lane->engine.board)
+		coll_local_board_close(lane->engine.board);
+	lane->engine.board = NULL;
+}
+
+/*
+ * A lane that is about to wait for the board says so, and looks once more.  Return: true if it need
+ * not wait.
+ */
+static bool lane_board_rest(struct coll_lane *lane)
+{
+	if (list_empty(&lane->engine.boarding))
+		return false;
+	coll_board_sleep(lane->engine.board, coll_engine_board_needs(&lane->engine));
+	return coll_engine_board(&lane->engine);
 }
 
 static void lane_end_withdrawals(struct coll_lane *lane)
@@ -227,7 +314,7 @@ int coll_lane_expose(struct coll_lane *lane)
 {
 	if (!lane->exposer)
 		lane->exposer = coll_exposer_open(lane->net->hub, lane->id->rank,
-						  lane->engine.lane, lane_reads_ended, lane);
+						  lane->engine.lane, &lane_exposer_ops, lane);
 	return lane->exposer ? 0 : -ENOMEM;
 }
 
@@ -266,6 +353,7 @@ static bool lane_begin_submitted(struct coll_lane *lane)
 	bool first = list_empty(&lane->engine.active);
 	struct coll_part *part, *next;
 	struct llist_node *parts;
+	int err;
 
 	/* A part that is submitted later comes with a kick. */
 	if (llist_empty(&lane->submitted))
@@ -274,9 +362,11 @@ static bool lane_begin_submitted(struct coll_lane *lane)
 	llist_for_each_entry_safe(part, next, parts, submitted) {
 		first &= part->task.args.eager;
 		part->waited_ns = lane->waiting.total;
-		part->error = coll_engine_begin(&lane->engine, &part->task);
-		if (part->error)
-			list_add_tail(&part->node, &lane->done_parts);
+		err = coll_engine_begin(&lane->engine, &part->task);
+		if (!err)
+			continue;
+		part->error = err;
+		list_add_tail(&part->node, &lane->done_parts);
 	}
 	return first;
 }
@@ -393,9 +483,27 @@ bool coll_lane_may_defer_rx(struct coll_lane *lane, const struct coll_conn *conn
 }
 
 /*
- * Tasks change in runs only, so the oldest one, and the rank that it waits for, are still those of
- * the end of the run before.  Lanes of an operation wait at the same time, so each one counts for
- * its part.
+ * The rank that a task has waited for.  On the board ranks publish without waking others: one that
+ * has still not published has been waited for all the time, and else it was the last of them.
+ */
+static u32 lane_waited_for(const struct coll_lane *lane, const struct coll_task *task)
+{
+	const u32 latest = READ_ONCE(lane->waiting.woken_for);
+	const u32 peer = coll_task_awaited(task);
+
+	if (!task->schedule->board)
+		return peer;
+	/* A rank that was waited for because it used the space may use none any more. */
+	if (!READ_ONCE(task->tx_step))
+		return task->rx.from;
+	if (peer != COLL_NO_RANK)
+		return peer;
+	return latest == COLL_NO_RANK || latest == lane->id->rank ? task->rx.from : latest;
+}
+
+/*
+ * Tasks change in runs only, so the oldest one is still that of the end of the run before.  Lanes
+ * of an operation wait at the same time, so each one counts for its part.
  */
 static void lane_count_wait(const struct coll_lane *lane, u64 ns)
 {
@@ -403,11 +511,17 @@ static void lane_count_wait(const struct coll_lane *lane, u64 ns)
 		list_first_entry(&lane->engine.active, struct coll_task, node);
 	const struct coll_plan *plan = &oldest->args.plan;
 	struct coll_times *times = READ_ONCE(lane->times[plan->collective]);
-	u32 peer = coll_task_awaited(oldest);
+	u32 peer = lane_waited_for(lane, oldest);
 
 	if (peer != COLL_NO_RANK && times)
 		atomic64_add(plan->nlanes == 1 ? ns : div_u64(ns, coll_plan_lanes(plan)),
 			     &times->waited[peer]);
+}
+
+static void lane_begin_wait(struct coll_lane *lane)
+{
+	lane->waiting.since = ktime_get_ns();
+	WRITE_ONCE(lane->waiting.woken_for, COLL_NO_RANK);
 }
 
 /* A lane that has waited runs. */
@@ -422,6 +536,7 @@ static void lane_end_wait(struct coll_lane *lane)
 
 static bool lane_iterate(struct coll_lane *lane)
 {
+	struct coll_board *board;
 	struct coll_conn *conn;
 	bool moved, recheck, first;
 	int err;
@@ -429,6 +544,9 @@ static bool lane_iterate(struct coll_lane *lane)
 	lane_run_begin(lane);
 	if (lane->waiting.since)
 		lane_end_wait(lane);
+	board = READ_ONCE(lane->engine.board);
+	if (board)
+		coll_board_wake_up(board);
 	lane_attach_new(lane);
 	lane_end_withdrawals(lane);
 	list_for_each_entry(conn, &lane->conns, node) {
@@ -466,10 +584,10 @@ static bool lane_iterate(struct coll_lane *lane)
 		coll_runner_run_now(lane->net->control);
 	lane_run_end(lane);
 	/* A failure above may have made frames of other operations ready. */
-	moved |= lane->kicked;
+	moved |= lane->kicked || lane_board_rest(lane) || lane->mismatch_pending;
 	if (!moved) {
 		if (!list_empty(&lane->engine.active))
-			lane->waiting.since = ktime_get_ns();
+			lane_begin_wait(lane);
 		lane_recheck_events(lane);
 	}
 	return moved;

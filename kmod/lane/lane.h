@@ -121,7 +121,10 @@ void coll_lane_home(const struct coll_ident *id, u32 index,
 		    const struct coll_cpu_owner *owner, struct coll_cpu_home *home);
 void coll_lane_setup(struct coll_lane *lane, u32 index);
 int coll_lane_expose(struct coll_lane *lane);
+int coll_lane_open_board(struct coll_lane *lane);
+void coll_lane_wake_board(const struct coll_lane *lane);
 void coll_lane_close(struct coll_lane *lane, bool reset);
+void coll_lane_close_board(struct coll_lane *lane);
 void coll_lane_cleanup(struct coll_lane *lane);
 void coll_lane_submit(struct coll_lane *lane, struct coll_part *part);
 void coll_lane_check_aborts(struct coll_lane *lane);

@@ -99,6 +99,15 @@ static bool conn_departed(const struct coll_conn *conn)
 		(coll_conn_is_down(conn) || READ_ONCE(conn->link->leave_timed_out));
 }
 
+/* On the board is all that a peer has done before it left. */
+static bool board_departed(const struct coll_lane *lane, const struct coll_task *task, u32 peer)
+{
+	if (!test_bit(peer, lane->state->peers_left))
+		return false;
+	smp_rmb();	/* its LEAVE before what it has published */
+	return !coll_board_has(lane->engine.board, peer, task->args.instance);
+}
+
 /* Matching may find that a task fails for another reason, and has the lane look again. */
 static bool lane_peer_departed(void *ctx, const struct coll_task *task, u32 peer)
 {
@@ -107,7 +116,11 @@ static bool lane_peer_departed(void *ctx, const struct coll_task *task, u32 peer
 	struct coll_link *link = coll_link_get(lane->net, peer);
 	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
-	return conn && !READ_ONCE(part->abort->matching) && conn_departed(conn);
+	if (READ_ONCE(part->abort->matching))
+		return false;
+	if (task->schedule->board)
+		return board_departed(lane, task, peer);
+	return conn && conn_departed(conn);
 }
 
 /**
@@ -121,7 +134,8 @@ static bool lane_peer_departed(void *ctx, const struct coll_task *task, u32 peer
 void coll_lane_check_departed(struct coll_lane *lane)
 {
 	struct coll_conn *conn;
-	bool any = false;
+	bool any = !list_empty(&lane->engine.boarding) &&
+		   !bitmap_empty(lane->state->peers_left, lane->id->nranks);
 	u32 peer;
 
 	if (list_empty(&lane->engine.active) || READ_ONCE(lane->state->aborted))

@@ -352,6 +352,7 @@ static u64 progress_round(struct coll_lane *lane)
 		cond_resched();
 	}
 	moved += coll_engine_deliver_some(&lane->engine, COLL_RECEIVE_BUDGET);
+	moved += coll_engine_board(&lane->engine);
 	if (!moved && coll_engine_move(&lane->engine, COLL_RECEIVE_BUDGET))
 		moved = COLL_RECEIVE_BUDGET;
 	return moved ?: lane->kicked;

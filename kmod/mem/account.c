@@ -7,18 +7,25 @@
  * to the memory cgroup of the process that joined (GFP_KERNEL_ACCOUNT; a runner selects the cgroup
  * with set_active_memcg()), and to the user's account in this file.
  *
+ * A thread whose cgroup is at its limit sleeps for seconds in an allocation that is charged to it.
+ * So none is charged with a lock held that threads of other users take: coll_no_cgroup_begin().
+ *
  * An account belongs to a real user ID, as that of RLIMIT_MEMLOCK does.  Members, recorders and
  * lingering sockets hold references to it.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/export.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
 #include <linux/ratelimit.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
@@ -221,3 +228,40 @@ void coll_account_return(struct coll_account *account, u64 bytes)
 	account_put(account);
 }
 EXPORT_SYMBOL_GPL(coll_account_return);
+
+/* The root cgroup, in which the idle task stays; NULL: there are no cgroups. */
+static struct mem_cgroup *root_cgroup(void)
+{
+	struct mem_cgroup *cgroup = NULL;
+
+#ifdef CONFIG_MEMCG
+	rcu_read_lock();
+	cgroup = mem_cgroup_from_task(&init_task);
+	rcu_read_unlock();
+#endif
+	return cgroup;
+}
+
+/**
+ * coll_no_cgroup_begin() - charge what this thread allocates to no memory cgroup
+ *
+ * For locks that threads of other users take, of this module or of the kernel, as that of a folder:
+ * a thread whose cgroup is at its limit sleeps in allocations that are charged to it, and all of
+ * them would wait.  What is allocated is charged to the user's account.
+ *
+ * Context: process or work item.
+ * Return: for coll_no_cgroup_end().
+ */
+struct mem_cgroup *coll_no_cgroup_begin(void)
+{
+	return set_active_memcg(root_cgroup());
+}
+
+/**
+ * coll_no_cgroup_end() - undo coll_no_cgroup_begin()
+ * @cgroup: its result
+ */
+void coll_no_cgroup_end(struct mem_cgroup *cgroup)
+{
+	set_active_memcg(cgroup);
+}

@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct coll_account;
+struct mem_cgroup;
 
 /**
  * struct coll_charges - kernel memory that is charged for one member
@@ -67,5 +68,7 @@ void coll_uncharge(struct coll_charges *charges, u64 bytes);
 struct coll_account *coll_charge_detach(struct coll_charges *charges, u64 bytes);
 unsigned int coll_account_user(const struct coll_account *account);
 void coll_account_return(struct coll_account *account, u64 bytes);
+struct mem_cgroup *coll_no_cgroup_begin(void);
+void coll_no_cgroup_end(struct mem_cgroup *cgroup);
 
 #endif /* COLL_ACCOUNT_H */

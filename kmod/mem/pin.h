@@ -2,6 +2,7 @@
 #ifndef COLL_PIN_H
 #define COLL_PIN_H
 
+#include <linux/fs.h>
 #include <linux/mm_types.h>
 #include <linux/refcount.h>
 #include <linux/sched/user.h>
@@ -56,5 +57,7 @@ void coll_buffer_put(struct coll_buffer *buffer);
 
 /* user_map.c */
 int coll_map(struct vm_area_struct *vma);
+int coll_map_adopt(struct vm_area_struct *vma, const char *name,
+		   const struct file_operations *ops, void *map);
 
 #endif /* COLL_PIN_H */

@@ -15,6 +15,7 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -31,18 +32,19 @@
  * @npages: pages of the pieces that coll_map() allocates [c]
  * @refilled: pages of pieces that replace dropped pages [a]
  * @user: user against RLIMIT_MEMLOCK of which they count; NULL: they do not count [c]
- * @mm: memory of the process that made the mapping; compared only [c]
+ * @mm: memory of the process that made the mapping; only compared, so it is not freed meanwhile [c]
  */
 struct coll_map {
 	unsigned long npages;
 	atomic_long_t refilled;
 	struct user_struct *user;
-	const struct mm_struct *mm;
+	struct mm_struct *mm;
 };
 
 static void map_free(struct coll_map *map)
 {
 	coll_memlock_uncharge(map->npages + atomic_long_read(&map->refilled), map->user);
+	mmdrop(map->mm);
 	kfree(map);
 }
 
@@ -148,10 +150,20 @@ static int map_fill(struct vm_area_struct *vma)
 	return 0;
 }
 
-/* Give the mapping a file, which owns @map on success. */
-static int map_adopt(struct vm_area_struct *vma, struct coll_map *map)
+/**
+ * coll_map_adopt() - give a mapping a file of its own
+ * @vma: the mapping
+ * @name: of the file, as processes see it
+ * @ops: of the file
+ * @map: which the file owns on success
+ *
+ * Context: process; may sleep; mmap_lock is held for writing.
+ * Return: 0 or a negative errno.
+ */
+int coll_map_adopt(struct vm_area_struct *vma, const char *name,
+		   const struct file_operations *ops, void *map)
 {
-	struct file *file = anon_inode_getfile("[collective]", &map_ops, map, O_RDWR);
+	struct file *file = anon_inode_getfile(name, ops, map, O_RDWR);
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
@@ -184,9 +196,10 @@ int coll_map(struct vm_area_struct *vma)
 		return -ENOMEM;
 	map->npages = round_up(vma_pages(vma), COLL_MAP_LEAST);
 	map->mm = vma->vm_mm;
+	mmgrab(map->mm);
 	err = coll_memlock_charge(map->npages, &map->user);
 	if (!err)
-		err = map_adopt(vma, map);
+		err = coll_map_adopt(vma, "[collective]", &map_ops, map);
 	if (err) {
 		map_free(map);
 		return err;

@@ -40,6 +40,7 @@ u32 coll_addr_len(const struct sockaddr_storage *addr)
 static int connect_learn(struct coll_member *member, const struct sockaddr_storage *peers)
 {
 	bool reads = coll_local_hub_reads_all(member->net.hub, peers);
+	bool board = reads && member->net.hub->board;
 	struct coll_peer_addr *kept;
 	u32 i;
 
@@ -49,11 +50,16 @@ static int connect_learn(struct coll_member *member, const struct sockaddr_stora
 	kept = kvcalloc(member->id.nranks, sizeof(*kept), GFP_KERNEL_ACCOUNT);
 	if (!kept)
 		return -ENOMEM;
+	if (board && coll_lane_open_board(&member->lanes[0])) {
+		kvfree(kept);
+		return -ENOMEM;
+	}
 	for (i = 0; i < member->id.nranks; i++)
 		coll_peer_addr_set(&kept[i], &peers[i]);
 	/* Complete: a listing of links reads them meanwhile. */
 	smp_store_release(&member->net.peers, kept);
 	member->id.reads = reads;
+	member->id.board = board;
 	return 0;
 }
 

@@ -232,7 +232,8 @@ static bool control_idle(const struct coll_member *member)
 	case COLLECTIVE_STATE_CONNECTING:
 		return true;
 	case COLLECTIVE_STATE_UP:
-		return !READ_ONCE(member->requests.inflight) && !control_has_deferred(member);
+		return !coll_requests_unsettled(&member->requests) &&
+		       !control_has_deferred(member);
 	case COLLECTIVE_STATE_ABORTED:
 		return !READ_ONCE(member->requests.inflight) &&
 		       coll_state_is_final(&member->state, ktime_get_ns());
@@ -384,6 +385,7 @@ void coll_control_notify(struct coll_member_state *state)
 	struct coll_member *member = container_of(state, struct coll_member, state);
 
 	WRITE_ONCE(member->net.resting, false);
+	coll_process_alarm(&member->requests, COLL_INSTANCE_GROUP);
 	hrtimer_start(&member->control.settle, ns_to_ktime(state->settled_at), HRTIMER_MODE_ABS);
 	coll_control_post(&member->control, COLL_MEMBER_SEND_ABORT);
 	member_kick_lanes(member);

@@ -4,7 +4,8 @@
  *
  * A group is found under the lock of its namespace, which is held for a look-up only.  What is in
  * a group belongs to its own mutex.  Memory is allocated, folders are made and messages are filled
- * with that held, so only users of the same group wait for it.
+ * with that held.  Because a dump of all groups waits for it, and making a folder holds the lock of
+ * the folder above, which all users share, that memory is charged to no cgroup.
  */
 #include <linux/cred.h>
 #include <linux/hashtable.h>
@@ -17,6 +18,7 @@
 #include <net/netns/generic.h>
 
 #include "compat/memneq.h"
+#include "mem/account.h"
 #include "member/group.h"
 #include "member/member.h"
 #include "member/sysfs.h"
@@ -463,12 +465,15 @@ static int group_add_member(struct coll_group *group, struct coll_member *member
 int coll_group_join(struct coll_member *member, const struct collective_join *join)
 {
 	struct coll_group *group = group_enter(current->nsproxy->net_ns, member, join);
+	struct mem_cgroup *cgroup;
 	int err;
 
 	if (IS_ERR(group))
 		return PTR_ERR(group);
+	cgroup = coll_no_cgroup_begin();
 	err = group_admits(group, member, join) ?: group_make_folders(group) ?:
 	      group_add_member(group, member);
+	coll_no_cgroup_end(cgroup);
 	if (list_empty(&group->members))
 		group_end(group);
 	coll_group_unlock(group);

@@ -20,6 +20,8 @@
 #include "member/member.h"
 #include "net/link.h"
 #include "op/match.h"
+#include "transport/board.h"
+#include "transport/hub.h"
 
 /* Tables by rank and by request, lanes, and what is known of the calls of other ranks. */
 static int join_charge(struct coll_member *member)
@@ -31,6 +33,8 @@ static int join_charge(struct coll_member *member)
 
 	if (err)
 		return err;
+	if (coll_wishes_local(member->net.wish))
+		bytes += coll_local_board_bytes(member->id.nranks);
 	err = coll_charge(&member->charges, bytes);
 	if (err) {
 		coll_charges_end(&member->charges);
@@ -64,7 +68,7 @@ static int join_check(const struct collective_join *join)
 		if (!isascii(*c) || (!isalnum(*c) && !strchr("._-", *c)))
 			return -EINVAL;
 	if (memchr_inv(join->name + len, 0, sizeof(join->name) - len) ||
-	    join->flags || join->reserved)
+	    join->flags & ~COLLECTIVE_JOIN_PRIVATE || join->reserved)
 		return -EINVAL;
 	if (!join->nranks || join->nranks > COLLECTIVE_RANKS_MAX ||
 	    join->rank >= join->nranks || join->lanes > COLLECTIVE_LANES_MAX ||
@@ -145,6 +149,7 @@ void coll_member_free_links(struct coll_member *member, bool reset)
 {
 	coll_net_free_links(&member->net, reset);
 	member->id.reads = false;
+	member->id.board = false;
 	coll_requests_cleanup(&member->requests);
 	coll_failed_ops_free(member->state.failed_ops);
 	member->state.failed_ops = NULL;
@@ -289,7 +294,10 @@ int coll_member_join(struct coll_member *member, struct collective_join *join)
 		goto lanes;
 	member->net.hub = &member->group->hub;
 	member->net.ns = member->group->net;
-	err = coll_exit_watch_begin(member);
+	if (coll_wishes_local(join->transport))
+		err = coll_local_board_join(member->net.hub, member->id.rank,
+					    join->flags & COLLECTIVE_JOIN_PRIVATE);
+	err = err ?: coll_exit_watch_begin(member);
 	if (err)
 		goto group;
 	err = coll_net_listen(&member->net, addr);

@@ -92,12 +92,14 @@ static void member_stop(struct coll_member *member)
 	cancel_delayed_work_sync(&member->control.handshake_tick);
 	cancel_delayed_work_sync(&member->requests.expiry);
 
+	coll_process_close(&member->requests);
 	coll_net_close(&member->net);
 	if (!reset)
 		coll_net_flush_until(&member->net, jiffies + member_silence(member));
 	for (i = 0; i < member->id.nlanes; i++)
 		coll_lane_close(&member->lanes[i], reset);
 	coll_wait_free_uncollected(&member->requests);
+	coll_lane_close_board(&member->lanes[0]);
 	coll_group_leave(member);
 	coll_member_free_lanes(member);
 	coll_member_free_links(member, false);
@@ -187,34 +189,83 @@ static bool member_has_ended(const struct coll_member *member)
 	return member->state.value == COLLECTIVE_STATE_NEW || member->ended;
 }
 
+/* Do the other ranks need what this one announces of operations that it has completed? */
+static bool member_is_ahead(const struct coll_member *member)
+{
+	return READ_ONCE(member->requests.match.kept) && !READ_ONCE(member->state.aborted);
+}
+
+/* Is the process in an operation?  The member is locked. */
+static bool member_is_busy(struct coll_member *member)
+{
+	u64 instance;
+
+	coll_process_sync(&member->requests);
+	return member->requests.inflight || coll_process_is_at(&member->requests, &instance);
+}
+
 /*
- * Leave in order if nothing is in flight, else by failing the group: peers still wait for this
- * rank, and so may threads of this process.  A request that is complete is not in flight, even if
- * its thread or its io_uring has yet to collect it.
+ * Leave in order if nothing is in flight and no rank is behind, else by failing the group: peers
+ * still wait for this rank, and so may threads of this process.  A request that is complete is not
+ * in flight, even if its thread or its io_uring has yet to collect it.
  *
  * Return: true if nothing is in flight.
  */
 static bool member_leave_group(struct coll_member *member)
 {
-	bool busy, early;
+	bool busy, ahead, early;
 
 	spin_lock(&member->state.lock);
-	busy = member->requests.inflight;
+	busy = member_is_busy(member);
+	ahead = member_is_ahead(member);
 	early = member->state.value < COLLECTIVE_STATE_UP;
-	if (!busy && !early && !member->state.aborted && !member->state.stopped) {
+	if (!busy && !ahead && !early && !member->state.aborted && !member->state.stopped) {
 		coll_state_set(&member->state, COLLECTIVE_STATE_LEFT);
 		set_bit(COLL_MEMBER_SEND_LEAVE, &member->control.events);
 	}
 	/* No thread may begin to wait any more. */
 	if (!busy && !early)
 		WRITE_ONCE(member->state.stopped, true);
+	coll_process_alarm(&member->requests, COLL_INSTANCE_GROUP);
 	spin_unlock(&member->state.lock);
+	wake_up_all(&member->state.wait);
 
-	if (busy || early)
+	if (busy || ahead || early)
 		coll_state_fail_kind(&member->state, COLLECTIVE_REASON_LEFT, member->id.rank,
 				     COLLECTIVE_RANK_NONE);
 	/* The group may have come up meanwhile.  Since the report no request begins. */
 	return !busy && !READ_ONCE(member->requests.inflight);
+}
+
+/* Is there something to wait for in LEAVE?  What is in flight fails there without a wait. */
+static bool member_awaits_ranks_behind(struct coll_member *member)
+{
+	bool busy;
+
+	if (!member_is_ahead(member))
+		return false;
+	spin_lock(&member->state.lock);
+	busy = member_is_busy(member) || member->state.stopped;
+	spin_unlock(&member->state.lock);
+	return !busy;
+}
+
+/*
+ * Wait until all ranks have called what this one has completed, as long as an operation may last,
+ * however often the wait is interrupted.  Return: 0 or -ERESTARTSYS.
+ */
+static int member_wait_for_ranks_behind(struct coll_member *member)
+{
+	long left;
+
+	if (!member_awaits_ranks_behind(member))
+		return 0;
+	if (!member->leave_by)
+		member->leave_by = (jiffies + READ_ONCE(member->id.timeout)) | 1;
+	left = member->leave_by - jiffies;
+	return min(wait_event_interruptible_timeout(member->state.wait,
+						    !member_awaits_ranks_behind(member),
+						    max(left, 0L)), 0L);
 }
 
 /*
@@ -237,11 +288,12 @@ static int member_wait_for_calls(struct coll_member *member)
  * coll_member_leave() - leave the group: in order if nothing is in flight, else by failing it
  * @member: of any state
  *
- * Requests in flight can be collected until the file is closed.
+ * Requests in flight can be collected until the file is closed.  If this rank has completed what
+ * others have not called yet (COLLECTIVE_F_NOSYNC), it waits for them.
  *
  * Context: the member's mutex is held; may sleep.
- * Return: 0; -ENOTCONN; -ERESTARTSYS: the rank has left, and the same call again, or the release of
- * the file, frees it.
+ * Return: 0; -ENOTCONN; -ERESTARTSYS: the same call again, or the release of the file, goes on.
+ * The rank has left, unless it has ranks behind it.
  */
 int coll_member_leave(struct coll_member *member)
 {
@@ -249,6 +301,9 @@ int coll_member_leave(struct coll_member *member)
 
 	if (member_has_ended(member))
 		return -ENOTCONN;
+	err = member_wait_for_ranks_behind(member);
+	if (err)
+		return err;
 	if (!member_leave_group(member))
 		return 0;
 	err = member_wait_for_calls(member);
@@ -297,10 +352,11 @@ static void member_end(struct coll_member *member)
  * A living process whose operations are in flight gets its pages back after the fence.
  */
 
-/* Does no living process have pages in flight? */
+/* Does no living process have pages in flight, or ranks behind it? */
 static bool member_is_idle(const struct coll_member *member)
 {
-	return !READ_ONCE(member->requests.inflight) || READ_ONCE(member->owner.mm_released);
+	return (!READ_ONCE(member->requests.inflight) && !member_is_ahead(member)) ||
+	       READ_ONCE(member->owner.mm_released);
 }
 
 /*
@@ -381,7 +437,10 @@ void coll_member_close(struct coll_member *member)
 		return;
 	}
 	member_fail_group(member);
-	member->close_by = jiffies + HZ + member_silence(member);
+	/* Ranks behind it have the time of an operation; no pages wait for them. */
+	member->close_by = jiffies + (member_is_ahead(member) && !member->requests.inflight ?
+				      READ_ONCE(member->id.timeout) :
+				      HZ + member_silence(member));
 	if (member->owner.tgid == task_tgid(current) && member_wait_idle(member))
 		member_end(member);
 	else

@@ -56,6 +56,7 @@ struct coll_lane;
  * @connect_done: true if CONNECT has returned success [l]
  * @ended: true if the teardown is complete: the file has no rank any more [m]
  * @active_calls: calls in progress that do not hold @mutex; the teardown waits for them [a]
+ * @leave_by: a LEAVE waits for ranks behind until then at the latest; jiffies; 0: none has [m]
  * @close_by: a file that was released ends its rank then at the latest; jiffies
  * @close_work: ends the rank, and frees the member, after another one than its process has
  *	released the file
@@ -83,6 +84,7 @@ struct coll_member {
 	bool connect_done;
 	bool ended;
 	atomic_t active_calls;
+	unsigned long leave_by;
 	unsigned long close_by;
 	struct delayed_work close_work;
 	struct wait_queue_entry close_wake;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Queries of a member: which member of a group asks, and what a member answers. */
-#include <linux/memcontrol.h>
 #include <linux/pid.h>
 #include <linux/sched/signal.h>
 
 #include "core/wire/answer.h"
+#include "mem/account.h"
 #include "member/query_member.h"
 #include "member/group.h"
 #include "member/member.h"
@@ -90,11 +90,11 @@ struct coll_member *coll_member_asker(const struct coll_group *group)
  */
 int coll_member_query(struct coll_member *member, u32 *number)
 {
-	/* The process that asks may be of another memory cgroup. */
-	struct mem_cgroup *memcg = set_active_memcg(member->owner.memcg);
+	/* A dump of all groups waits for the lock of this one. */
+	struct mem_cgroup *cgroup = coll_no_cgroup_begin();
 	int ret = coll_query_begin(&member->net, number);
 
-	set_active_memcg(memcg);
+	coll_no_cgroup_end(cgroup);
 	if (ret > 0)
 		coll_control_post(&member->control, COLL_MEMBER_SEND_QUERY);
 	return min(ret, 0);

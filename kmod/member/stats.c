@@ -33,6 +33,34 @@ u64 coll_stat_lane(const struct coll_lane *lane, enum coll_stat stat)
 	return READ_ONCE(*(u64 *)((char *)lane + lane_offsets[stat]));
 }
 
+/* Operations that the process has executed itself. */
+static u64 stat_executed(struct coll_member *member)
+{
+	u64 calls;
+
+	spin_lock(&member->state.lock);
+	calls = coll_process_calls(&member->requests);
+	spin_unlock(&member->state.lock);
+	return calls;
+}
+
+/* What threads of SUBMIT have moved, without a lane. */
+static u64 stat_immediate(const struct coll_member *member, enum coll_stat stat)
+{
+	const struct coll_fuse_stats *stats = &member->requests.process.stats;
+
+	switch (stat) {
+	case COLL_STAT_BYTES_READ:
+		return READ_ONCE(stats->peers);
+	case COLL_STAT_BYTES_READ_OWN:
+		return READ_ONCE(stats->own);
+	case COLL_STAT_BYTES_STORED:
+		return READ_ONCE(stats->stored);
+	default:
+		return 0;
+	}
+}
+
 static u64 failed_sum(const struct coll_member *member)
 {
 	u64 sum = 0;
@@ -46,18 +74,20 @@ static u64 failed_sum(const struct coll_member *member)
 /**
  * coll_stat_member() - a counter of a member
  * @member: in its group
- * @stat: the counter; one of lanes is the sum of all lanes
+ * @stat: the counter; one of lanes is the sum of all lanes, and of what went without one
  */
-u64 coll_stat_member(const struct coll_member *member, enum coll_stat stat)
+u64 coll_stat_member(struct coll_member *member, enum coll_stat stat)
 {
 	u64 sum = 0;
 	u32 i;
 
 	switch (stat) {
 	case COLL_STAT_OPS_SUBMITTED:
-		return atomic64_read(&member->requests.counters.submitted);
+		return stat_executed(member) +
+		       atomic64_read(&member->requests.counters.submitted);
 	case COLL_STAT_OPS_COMPLETED:
-		return atomic64_read(&member->requests.counters.completed);
+		return stat_executed(member) +
+		       atomic64_read(&member->requests.counters.completed);
 	case COLL_STAT_OPS_FAILED:
 		return failed_sum(member);
 	case COLL_STAT_PINNED_BYTES:
@@ -69,7 +99,7 @@ u64 coll_stat_member(const struct coll_member *member, enum coll_stat stat)
 	default:
 		for (i = 0; i < member->id.nlanes; i++)
 			sum += coll_stat_lane(&member->lanes[i], stat);
-		return sum;
+		return sum + stat_immediate(member, stat);
 	}
 }
 

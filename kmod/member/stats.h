@@ -33,7 +33,7 @@ enum coll_stat {
 };
 
 u64 coll_stat_lane(const struct coll_lane *lane, enum coll_stat stat);
-u64 coll_stat_member(const struct coll_member *member, enum coll_stat stat);
+u64 coll_stat_member(struct coll_member *member, enum coll_stat stat);
 u64 coll_stat_errors(const struct coll_member *member, u32 kind);
 const struct coll_transport *coll_stat_transport(const struct coll_link *link);
 

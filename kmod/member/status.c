@@ -74,6 +74,8 @@ static void status_settle(struct coll_member *member)
  */
 void coll_member_status(struct coll_member *member, struct collective_status *status)
 {
+	u64 executed;
+
 	status_settle(member);
 	spin_lock(&member->state.lock);
 	status->state = member->state.value;
@@ -81,8 +83,9 @@ void coll_member_status(struct coll_member *member, struct collective_status *st
 	status->nranks = member->id.nranks;
 	status->lanes = member->id.nlanes;
 	status->inflight = member->requests.inflight;
-	status->submitted = atomic64_read(&member->requests.counters.submitted);
-	status->completed = atomic64_read(&member->requests.counters.completed);
+	executed = coll_process_calls(&member->requests);
+	status->submitted = executed + atomic64_read(&member->requests.counters.submitted);
+	status->completed = executed + atomic64_read(&member->requests.counters.completed);
 	status_group(&status->group, &member->state);
 	status_reason(&status->last, &member->requests.last_failure.reason,
 		      member->requests.last_failure.instance);

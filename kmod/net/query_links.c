@@ -135,6 +135,35 @@ static u32 link_lost(struct coll_link *link)
 	return lost;
 }
 
+/* Adds the time that the bytes took which the peer has acknowledged, at the highest rate; ms. */
+static void conn_add_rate(struct coll_conn *conn, u64 *ms, u64 *rate)
+{
+	const struct coll_transport *transport = conn ? READ_ONCE(conn->ep.transport) : NULL;
+	struct coll_endpoint_info info;
+
+	if (!transport || !transport->info || !transport->info(&conn->ep, &info) || !info.rate)
+		return;
+	*ms += div64_u64(info.acked * MSEC_PER_SEC, info.rate);
+	*rate = max(*rate, info.rate);
+}
+
+/* Large payload goes by data connections. */
+static void answer_rate(struct coll_link *link, struct coll_answer_links *links)
+{
+	u64 ms = 0, rate = 0;
+	u32 i, kib;
+
+	for (i = 0; i < link->net->id->nlanes; i++)
+		conn_add_rate(smp_load_acquire(&link->data[i]), &ms, &rate);	/* complete */
+	kib = clamp_t(u64, rate >> 10, !!rate, U32_MAX);
+	links->wide_kib = max(links->wide_kib, kib);
+	if (kib && (!links->narrow_kib || ms > links->narrow_ms)) {
+		links->narrow = link->peer;
+		links->narrow_ms = min_t(u64, ms, U32_MAX);
+		links->narrow_kib = kib;
+	}
+}
+
 /* A local link is as slow as the CPUs are. */
 static void answer_links(struct coll_net *net, struct coll_answer_links *links)
 {
@@ -156,6 +185,7 @@ static void answer_links(struct coll_net *net, struct coll_answer_links *links)
 			links->lost = lost;
 			links->lossy = link->peer;
 		}
+		answer_rate(link, links);
 	}
 }
 
@@ -172,6 +202,8 @@ static void query_answer(struct coll_net *net, const struct coll_query *query,
 
 	net->ops->answer(net, &answer);
 	answer_links(net, &answer.links);
+	if (answer.links.narrow_kib)
+		answer.parts |= BIT(COLL_ANSWER_RATES);
 	for (frame.part = 0; frame.part < COLL_ANSWER_PARTS; frame.part++) {
 		if (!(answer.parts & 1U << frame.part))
 			continue;

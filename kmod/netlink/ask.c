@@ -163,6 +163,18 @@ static int put_links(struct sk_buff *skb, const struct coll_answer_links *links)
 	return 0;
 }
 
+static int put_rates(struct sk_buff *skb, const struct coll_answer *answer)
+{
+	const struct coll_answer_links *links = &answer->links;
+
+	if (!(answer->heard & BIT(COLL_ANSWER_RATES)))
+		return 0;
+	return nla_put_u32(skb, COLLECTIVE_A_ANSWER_NARROW, links->narrow) ||
+	       nla_put_u32(skb, COLLECTIVE_A_ANSWER_NARROW_MS, links->narrow_ms) ||
+	       nla_put_u32(skb, COLLECTIVE_A_ANSWER_NARROW_KIB, links->narrow_kib) ||
+	       nla_put_u32(skb, COLLECTIVE_A_ANSWER_WIDE_KIB, links->wide_kib);
+}
+
 static int put_times(struct sk_buff *skb, const struct coll_answer *answer)
 {
 	if (!(answer->heard & BIT(COLL_ANSWER_TIMES)))
@@ -187,7 +199,7 @@ static int put_fields(struct sk_buff *skb, const struct coll_answer *answer)
 			   &answer->group) ||
 	       put_failure(skb, COLLECTIVE_A_ANSWER_LAST_FAILURE,
 			   COLLECTIVE_A_ANSWER_FAILURE_AGE_MS, &answer->failed) ||
-	       put_waited(skb, answer) || put_times(skb, answer);
+	       put_waited(skb, answer) || put_times(skb, answer) || put_rates(skb, answer);
 }
 
 /* A rank of which only some parts have come has not answered. */

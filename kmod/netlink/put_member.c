@@ -39,7 +39,7 @@ static const struct stat_attr counters[] = {
 };
 
 /* Of one lane, or of all lanes of the member if @lane is NULL. */
-static int put_traffic(struct sk_buff *skb, int attr, const struct coll_member *member,
+static int put_traffic(struct sk_buff *skb, int attr, struct coll_member *member,
 		       const struct coll_lane *lane)
 {
 	struct nlattr *nest = nla_nest_start(skb, attr);
@@ -58,7 +58,7 @@ static int put_traffic(struct sk_buff *skb, int attr, const struct coll_member *
 	return 0;
 }
 
-static int put_counters(struct sk_buff *skb, const struct coll_member *member)
+static int put_counters(struct sk_buff *skb, struct coll_member *member)
 {
 	struct nlattr *nest;
 	size_t i;

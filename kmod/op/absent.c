@@ -140,7 +140,7 @@ bool coll_absent_self_report(struct coll_requests *reqs, u64 instance,
 
 	lockdep_assert_held(&reqs->state->lock);
 	if (reason->kind != COLLECTIVE_REASON_DEADLINE || !coll_instance_is_counted(instance) ||
-	    instance < reqs->next_instance)
+	    instance < coll_process_called(reqs))
 		return false;
 	if (reqs->next_instance)
 		before = instance - (reqs->next_instance - 1);
@@ -183,6 +183,7 @@ void coll_absent_receive(struct coll_requests *reqs, const struct coll_control *
 	    !coll_instance_is_counted(instance) || reason->rank_b >= reqs->id->nranks)
 		return;
 	spin_lock(&reqs->state->lock);
+	coll_process_sync(reqs);
 	/* No rank can be further ahead. */
 	if (instance < reqs->next_instance + COLL_AHEAD_MAX)
 		is_new = absent_add(reqs, instance, reason->rank_b, control->position);

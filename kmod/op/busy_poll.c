@@ -26,6 +26,12 @@
 /* Default polling time of a thread. */
 #define COLL_POLL_NS	(200 * (u64)NSEC_PER_USEC)
 
+/* Of a thread that needs no lane, so that it may poll on any CPU. */
+#define COLL_POLL_ANYWHERE_NS	(20 * (u64)NSEC_PER_USEC)
+
+/* Looks between two looks at the clock. */
+#define COLL_POLL_LOOKS	16U
+
 /* A thread that got its CPU back only after so long has yielded to one that computes. */
 #define COLL_YIELD_NS	(500 * (u64)NSEC_PER_USEC)
 
@@ -35,7 +41,7 @@
 static int busy_poll_us = -1;
 module_param(busy_poll_us, int, 0644);
 MODULE_PARM_DESC(busy_poll_us,
-		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU or shares it with one rank that it exchanges small payloads with in memory, otherwise 0. 0: never poll");
+		 "Time in us that a waiting thread busy-polls before it sleeps. -1 (default): 200 if the thread is alone on its lane's CPU or shares it with one rank that it exchanges small payloads with in memory, otherwise 0, or 20 if the thread itself executes a small operation. 0: never poll");
 
 /*
  * Bits of coll_wait.redirected.  Control comes first, because its events are followed by work for
@@ -197,11 +203,16 @@ void coll_poll_stop_redirect(struct coll_wait *wait, struct coll_requests *reqs)
 		coll_runner_stop_redirect(wait_runner(reqs, i));
 }
 
-/* This thread may use its CPU, or lets others use it; no signal is pending and time is left. */
-static bool wait_may_poll(const struct coll_wait *wait, const struct coll_poll *poll)
+/* This thread may use its CPU, or lets others use it, and no signal is pending. */
+static bool thread_may_poll(const struct coll_poll *poll)
 {
 	return (poll->yields || (single_task_running() && !need_resched())) &&
-	       !signal_pending(current) && coll_wait_left(wait);
+	       !signal_pending(current);
+}
+
+static bool wait_may_poll(const struct coll_wait *wait, const struct coll_poll *poll)
+{
+	return thread_may_poll(poll) && coll_wait_left(wait);
 }
 
 static void wait_pause(struct coll_requests *reqs, const struct coll_poll *poll)
@@ -313,4 +324,38 @@ struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *req
 		coll_poll_redirect(wait, reqs, poll->pinned);
 	release_lanes(reqs, held);
 	return request;
+}
+
+/**
+ * coll_poll_until() - poll until something holds that needs no lane of this rank
+ * @reqs: of the member
+ * @bytes: size of the operation that waits for it
+ * @done: does it hold?
+ * @ctx: for @done
+ *
+ * Return: false if the thread is to sleep.
+ */
+bool coll_poll_until(struct coll_requests *reqs, u64 bytes, bool (*done)(void *ctx), void *ctx)
+{
+	const struct coll_wait wait = { .nparts = 1, .bytes = bytes };
+	struct coll_poll poll;
+	u64 now, end = 0;
+	u32 looks;
+
+	coll_poll_choose(&wait, reqs, &poll);
+	if (!poll.ns && READ_ONCE(busy_poll_us) < 0)
+		poll.ns = COLL_POLL_ANYWHERE_NS;
+	for (looks = 0; !done(ctx); looks++) {
+		if (!poll.ns || !thread_may_poll(&poll))
+			return false;
+		/* A thread that yields may be away for long. */
+		if (poll.yields || looks % COLL_POLL_LOOKS == 0) {
+			now = ktime_get_ns();
+			end = end ?: now + poll.ns;
+			if (now >= end)
+				return false;
+		}
+		wait_pause(reqs, &poll);
+	}
+	return true;
 }

@@ -26,6 +26,7 @@ void coll_poll_choose(const struct coll_wait *wait, struct coll_requests *reqs,
 		      struct coll_poll *poll);
 struct coll_request *coll_poll(struct coll_wait *wait, struct coll_requests *reqs,
 			       const struct coll_poll *poll);
+bool coll_poll_until(struct coll_requests *reqs, u64 bytes, bool (*done)(void *ctx), void *ctx);
 void coll_poll_run_lanes(struct coll_wait *wait, struct coll_requests *reqs);
 void coll_poll_redirect(struct coll_wait *wait, struct coll_requests *reqs,
 			unsigned long runners);

@@ -9,6 +9,7 @@
 
 #include "core/engine/instance.h"
 #include "fail/member_state.h"
+#include "op/ahead.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/times.h"
@@ -28,35 +29,55 @@ static u64 request_received(const struct coll_request *request)
 	       coll_plan_first(plan, plan->send_first, plan->rank);
 }
 
-static void request_tell_mismatch(const struct coll_request *request)
+/**
+ * coll_requests_tell_mismatch() - post the event of calls that differ
+ * @reqs: of the member, locked; coll_requests_note_failure() was called
+ */
+void coll_requests_tell_mismatch(struct coll_requests *reqs)
 {
-	struct coll_member_state *state = request->reqs->state;
+	const struct coll_last_failure *last = &reqs->last_failure;
 	struct coll_notice notice = {
 		.kind = COLLECTIVE_EVENT_KIND_MISMATCH,
-		.state = state->value,
-		.reason = request->reqs->last_failure.reason,
-		.instance = request->instance,
+		.state = reqs->state->value,
+		.reason = last->reason,
+		.instance = last->instance,
 	};
 
-	memcpy(notice.calls, request->failure.calls, sizeof(notice.calls));
-	coll_notice_post(&state->notices, &notice);
+	lockdep_assert_held(&reqs->state->lock);
+	memcpy(notice.calls, last->calls, sizeof(notice.calls));
+	coll_notice_post(&reqs->state->notices, &notice);
 }
 
-static void request_failed(struct coll_request *request)
+/**
+ * coll_requests_note_failure() - note the latest operation that failed
+ * @reqs: of the member, locked
+ * @failure: why
+ * @instance: of the operation
+ */
+void coll_requests_note_failure(struct coll_requests *reqs, const struct coll_failure *failure,
+				u64 instance)
+{
+	struct coll_last_failure *last = &reqs->last_failure;
+
+	lockdep_assert_held(&reqs->state->lock);
+	last->reason = failure->reason;
+	last->instance = instance;
+	coll_absent_attribute(reqs);
+	last->at = ktime_get_ns();
+	if (last->reason.kind == COLLECTIVE_REASON_MISMATCH)
+		memcpy(last->calls, failure->calls, sizeof(last->calls));
+}
+
+/* @instance: of the operation that has failed; @ahead: it had succeeded here: ahead.h. */
+static void request_failed(struct coll_request *request, u64 instance, bool ahead)
 {
 	struct coll_requests *reqs = request->reqs;
 
-	lockdep_assert_held(&reqs->state->lock);
-	reqs->last_failure.reason = request->abort.error ?
-		request->failure.reason : reqs->state->reason;
-	reqs->last_failure.instance = request->instance;
-	coll_absent_attribute(reqs);
-	reqs->last_failure.at = ktime_get_ns();
-	if (reqs->last_failure.reason.kind == COLLECTIVE_REASON_MISMATCH) {
-		memcpy(reqs->last_failure.calls, request->failure.calls,
-		       sizeof(reqs->last_failure.calls));
-		request_tell_mismatch(request);
-	}
+	if (!request->abort.error && !ahead)
+		request->failure.reason = reqs->state->reason;
+	coll_requests_note_failure(reqs, &request->failure, instance);
+	if (reqs->last_failure.reason.kind == COLLECTIVE_REASON_MISMATCH && !ahead)
+		coll_requests_tell_mismatch(reqs);
 	atomic64_inc(&reqs->counters.failed[reqs->last_failure.reason.kind]);
 }
 
@@ -81,15 +102,18 @@ static void note_completion(const struct coll_request *request, bool failed)
 struct coll_request *coll_request_complete(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
+	u64 failed_instance = request->instance;
 	struct coll_request *next;
-	bool failed;
+	bool failed, ahead = false;
 	u64 now;
 
 	request->received = request_received(request);
-	if (!request->error)
-		coll_unexpected_succeeded(reqs, request->instance);
+	if (!request->error) {
+		coll_ahead_succeeded(reqs, request->instance);
+		ahead = coll_ahead_take(request, &failed_instance);
+	}
 	if (request->error)
-		request_failed(request);
+		request_failed(request, failed_instance, ahead);
 	else if (request->received > request->plan.count)
 		request->error = -EMSGSIZE;
 	failed = request->error && request->error != -EMSGSIZE;
@@ -98,6 +122,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	coll_times_add(request, now);
 	note_completion(request, failed);
 	next = coll_table_end(request);
+	coll_process_done(request);
 	coll_request_set_stage(request, COLL_REQUEST_COMPLETE);
 	if (request->completion_ops)
 		request->completion_ops->done(request);
@@ -108,4 +133,16 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	if (!reqs->inflight && reqs->state->aborted)
 		wake_up_all(&reqs->state->wait);
 	return next;
+}
+
+/**
+ * coll_request_complete_ahead() - complete a request whose matching goes on without it
+ * @request: whose other parts have been reported: coll_match_go_on(); its member is locked
+ */
+void coll_request_complete_ahead(struct coll_request *request)
+{
+	atomic_set(&request->parts_pending, 0);
+	atomic64_inc(&request->reqs->counters.completed);
+	/* A collective without a key has no next one of its instance. */
+	coll_request_complete(request);
 }

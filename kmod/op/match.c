@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Matching: no rank completes an operation with success before all ranks have called the same.
+ * Matching: no rank completes an operation with success before all ranks have called the same,
+ * unless the call need not synchronize (ahead.h).
  *
  * In round k, of ceil(log2 n), each rank announces its call to the rank 2^k after it, once it has
  * heard all rounds before.  So an announcement of round k stands for the 2^k ranks up to its
@@ -26,14 +27,6 @@
 
 /* Time for the announcements to explain a mismatched frame, after all deferred ones are sent. */
 #define MISMATCH_GRACE_NS	(500 * NSEC_PER_MSEC)
-
-static bool signatures_differ(const struct coll_signature *a, const struct coll_signature *b)
-{
-	return a->collective != b->collective || a->type != b->type ||
-	       a->reduction != b->reduction || a->algorithm != b->algorithm ||
-	       a->flags != b->flags || a->root != b->root || a->count != b->count ||
-	       a->layout != b->layout;
-}
 
 /**
  * coll_match_rounds() - number of rounds in which a rank announces a call
@@ -113,6 +106,28 @@ bool coll_match_waits(const struct coll_request *request)
 	       request->signature.flags & COLLECTIVE_F_KEYED;
 }
 
+/* Have all rounds before this one been heard? */
+static bool may_announce(u32 rounds_heard, u32 round)
+{
+	u32 needed = BIT(round) - 1;
+
+	return (rounds_heard & needed) == needed;
+}
+
+static void announce(struct coll_requests *reqs, u64 instance, u32 round,
+		     const struct coll_signature *signature)
+{
+	struct coll_control control = {
+		.kind = COLL_CONTROL_ANNOUNCE,
+		.instance = instance,
+		.position = round,
+		.signature = *signature,
+	};
+	u32 next = coll_match_next_peer(reqs, round);
+
+	coll_link_queue_frame(coll_link_get(reqs->net, next), &control);
+}
+
 /*
  * Send the announcements that are possible now.  If the request does not wait for them, round 0 is
  * enough: a mismatch always shows between two neighbours.
@@ -121,25 +136,15 @@ static void send_rounds(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	u32 rounds = coll_match_waits(request) ? coll_match_rounds(reqs->id->nranks) : 1;
+	struct coll_signature signature = request->signature;
 
 	/* At most COLL_ROUNDS_MAX rounds. */
-	for (; request->rounds_sent < rounds; request->rounds_sent++) {
-		struct coll_control control = {
-			.kind = COLL_CONTROL_ANNOUNCE,
-			.instance = request->instance,
-			.position = request->rounds_sent,
-			.signature = request->signature,
-		};
-		u32 needed = BIT(request->rounds_sent) - 1;
-		u32 next;
-
-		if ((request->rounds_heard & needed) != needed)
-			return;
-		if (coll_signature_paired(&request->signature))
+	for (; request->rounds_sent < rounds &&
+	     may_announce(request->rounds_heard, request->rounds_sent); request->rounds_sent++) {
+		if (coll_signature_paired(&signature))
 			coll_balance_put(request->balances, request->balance, reqs->id->nranks,
-					 request->rounds_sent, &control.signature);
-		next = coll_match_next_peer(reqs, request->rounds_sent);
-		coll_link_queue_frame(coll_link_get(reqs->net, next), &control);
+					 request->rounds_sent, &signature);
+		announce(reqs, request->instance, request->rounds_sent, &signature);
 	}
 }
 
@@ -152,11 +157,14 @@ static void announce_now(struct coll_request *request)
 	send_rounds(request);
 }
 
+static bool all_heard(const struct coll_requests *reqs, u32 rounds_heard)
+{
+	return rounds_heard == BIT(coll_match_rounds(reqs->id->nranks)) - 1;
+}
+
 static bool match_complete(const struct coll_request *request)
 {
-	u32 rounds = coll_match_rounds(request->reqs->id->nranks);
-
-	return request->rounds_heard == BIT(rounds) - 1;
+	return all_heard(request->reqs, request->rounds_heard);
 }
 
 /* Return: true if all ranks have been heard and counts that only two ranks know differ. */
@@ -195,21 +203,44 @@ static bool is_decided(struct coll_request *request)
 	return true;
 }
 
-/* A peer that has left without announcing the call, or COLL_NO_RANK. */
-static u32 departed_peer(const struct coll_request *request)
+/* A peer that has left without announcing a call in the other rounds, or COLL_NO_RANK. */
+static u32 find_departed(const struct coll_requests *reqs, u32 rounds_heard)
 {
-	struct coll_requests *reqs = request->reqs;
 	u32 round;
 
-	if (request->match != COLL_MATCH_PENDING || request->abort.at_start)
-		return COLL_NO_RANK;
 	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++) {
 		u32 peer = coll_match_prev_peer(reqs, round);
 
-		if (!(request->rounds_heard & BIT(round)) &&
+		if (!(rounds_heard & BIT(round)) &&
 		    READ_ONCE(coll_link_get(reqs->net, peer)->peer_left))
 			return peer;
 	}
+	return COLL_NO_RANK;
+}
+
+/* A peer that has left without announcing the call, or COLL_NO_RANK. */
+static u32 departed_peer(const struct coll_request *request)
+{
+	if (request->match != COLL_MATCH_PENDING || request->abort.at_start)
+		return COLL_NO_RANK;
+	return find_departed(request->reqs, request->rounds_heard);
+}
+
+/* The same for the calls that this rank keeps. */
+static u32 departed_from_kept(const struct coll_requests *reqs)
+{
+	const struct coll_unexpected *unexpected = reqs->match.unexpected;
+	const struct coll_unexpected_call *call;
+	u32 i, peer;
+
+	lockdep_assert_held(&reqs->state->lock);
+	for (i = 0; reqs->match.kept && i < COLL_UNEXPECTED_HASH; i++)
+		hlist_for_each_entry(call, &unexpected->calls[i], node) {
+			peer = call->is_own ? find_departed(reqs, call->rounds_heard) :
+					      COLL_NO_RANK;
+			if (peer != COLL_NO_RANK)
+				return peer;
+		}
 	return COLL_NO_RANK;
 }
 
@@ -223,7 +254,7 @@ static void apply_unexpected(struct coll_request *request, struct coll_failure *
 
 	if (failed) {
 		*failure = *failed;
-	} else if (call && signatures_differ(&call->signature, &request->signature)) {
+	} else if (call && coll_signatures_differ(&call->signature, &request->signature)) {
 		u32 peer = coll_match_prev_peer(reqs, __ffs(call->rounds_heard));
 
 		*failure = coll_match_signature_failure(peer, &call->signature,
@@ -274,6 +305,56 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	return is_decided(request);
 }
 
+/**
+ * coll_match_may_go_on() - may matching go on without the request that it stands for?
+ * @request: that has started
+ *
+ * The rank that finds a pair of counts that differ needs the memory of its counts, so a call with
+ * such waits.  A use of a key ends with all its announcements.  Ranks with a board forget the calls
+ * that they have completed there, with which this one might have to be compared.
+ *
+ * Return: true if it may complete when its lanes have ended: COLLECTIVE_F_NOSYNC.
+ */
+bool coll_match_may_go_on(const struct coll_request *request)
+{
+	return !request->reqs->id->board && coll_plan_may_run_ahead(&request->plan) &&
+	       coll_match_waits(request) && coll_instance_is_counted(request->instance) &&
+	       !coll_signature_paired(&request->signature);
+}
+
+/**
+ * coll_match_go_on() - let matching go on without its request
+ * @request: coll_match_may_go_on(), and only the part of matching is left; locked
+ *
+ * Return: false if it completes only when all ranks are heard, or has failed.
+ */
+bool coll_match_go_on(struct coll_request *request)
+{
+	lockdep_assert_held(&request->reqs->state->lock);
+	if (request->match != COLL_MATCH_PENDING || request->mismatch_peer != COLL_NO_RANK ||
+	    READ_ONCE(request->error) || request->abort.error || request->abort.at_start ||
+	    request->reqs->state->aborted || !coll_unexpected_keep(request))
+		return false;
+	coll_request_set_match(request, COLL_MATCH_SETTLED);
+	return true;
+}
+
+/* A call that this rank keeps was heard in a round: announce it in others, or forget it. */
+static void kept_heard(struct coll_requests *reqs, struct coll_unexpected_call *call)
+{
+	for (; call->rounds_sent < coll_match_rounds(reqs->id->nranks) &&
+	     may_announce(call->rounds_heard, call->rounds_sent); call->rounds_sent++)
+		announce(reqs, call->instance, call->rounds_sent, &call->signature);
+	if (!all_heard(reqs, call->rounds_heard))
+		return;
+	/* A later operation may have failed. */
+	if (call->instance + 1 == reqs->next_instance)
+		coll_unexpected_succeeded(reqs, call->instance);
+	else
+		coll_unexpected_called(reqs, call->instance + 1);
+	coll_unexpected_remove(reqs, call->instance);
+}
+
 /* The operation is not in flight here.  Return: 0, 1 if it is to fail, or a negative errno. */
 static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 			    const struct coll_signature *signature,
@@ -283,9 +364,12 @@ static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 
 	if (IS_ERR_OR_NULL(call))
 		return PTR_ERR_OR_ZERO(call);
-	if (!call->rounds_heard)
+	if (!call->rounds_heard && !call->is_own)
 		call->signature = *signature;
-	if (signatures_differ(&call->signature, signature)) {
+	/* A rank that runs ahead compares it in a request, before it has gone on. */
+	if (coll_instance_is_counted(instance) && coll_ahead_is_used(reqs, 0))
+		coll_process_alarm(reqs, instance);
+	if (coll_signatures_differ(&call->signature, signature)) {
 		*failure = coll_match_signature_failure(coll_match_prev_peer(reqs, round),
 							signature,
 							known_caller(reqs, call->rounds_heard,
@@ -295,6 +379,8 @@ static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 	}
 	call->rounds_heard |= BIT(round);
 	call->balances[round] = *balance;
+	if (call->is_own)
+		kept_heard(reqs, call);
 	return 0;
 }
 
@@ -306,7 +392,7 @@ static bool match_request(struct coll_request *request, u32 round,
 	struct coll_requests *reqs = request->reqs;
 	u32 first = BIT(round) >> 1;
 
-	if (signatures_differ(&request->signature, signature)) {
+	if (coll_signatures_differ(&request->signature, signature)) {
 		u32 rounds_heard = request->rounds_heard & first;
 
 		*failure = coll_match_signature_failure(coll_match_prev_peer(reqs, round),
@@ -348,6 +434,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	struct coll_request *request;
 	struct coll_failure failure;
 	bool decided = false;
+	struct coll_signature own;
 	int fails;
 
 	/* Messages are not announced, and each peer announces in one round only. */
@@ -357,12 +444,17 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 		return -EPROTO;
 
 	spin_lock(&reqs->state->lock);
+	coll_process_sync(reqs);
 	request = coll_request_by_instance(reqs, instance);
 	/* If the round was heard already, the frame belongs to the next use of the key. */
 	if (request && !(request->rounds_heard & BIT(control->position))) {
 		fails = match_request(request, control->position, &signature, &balance,
 				      &failure);
 		decided = !fails && is_decided(request);
+	} else if (!request && coll_ahead_call(reqs, instance, &own)) {
+		failed = coll_failed_ops_find(reqs->state->failed_ops, instance);
+		fails = !failed && coll_signatures_differ(&own, &signature);
+		failure = coll_match_signature_failure(peer, &signature, reqs->id->rank, &own);
 	} else {
 		fails = match_unexpected(reqs, instance, control->position, &signature, &balance,
 					 &failure);
@@ -398,12 +490,14 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
  * @peer: sender of the frame
  *
  * Announces the call, because the other ranks' announcements explain the mismatch.  The operation
- * fails at once if there is nothing to wait for: a message, or all ranks have been heard.
+ * fails at once if there is nothing to wait for: a message, or all ranks have been heard, or the
+ * peer's call is kept on the board.
  *
  * Context: a lane's runner.
  */
 void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer)
 {
+	struct coll_signature theirs;
 	struct coll_request *request;
 	struct coll_failure failure;
 	bool fails = false;
@@ -414,8 +508,15 @@ void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 p
 		request->mismatch_peer = peer;
 		request->mismatch_ns = ktime_get_ns();
 		announce_now(request);
-		failure = coll_match_mismatch_failure(request);
-		fails = coll_plan_is_p2p(&request->plan) || match_complete(request);
+		if (request->plan.schedule->board &&
+		    coll_ahead_call_of(reqs, peer, instance, &theirs)) {
+			failure = coll_match_signature_failure(peer, &theirs, reqs->id->rank,
+							       &request->signature);
+			fails = coll_signatures_differ(&theirs, &request->signature);
+		} else {
+			failure = coll_match_mismatch_failure(request);
+			fails = coll_plan_is_p2p(&request->plan) || match_complete(request);
+		}
 	}
 	if (fails)
 		coll_match_fail(reqs, request, instance, &failure);
@@ -441,10 +542,14 @@ void coll_match_peer_left(struct coll_requests *reqs)
 		if (departed != COLL_NO_RANK)
 			break;
 	}
+	if (departed == COLL_NO_RANK)
+		departed = departed_from_kept(reqs);
 	spin_unlock(&reqs->state->lock);
 
 	if (departed != COLL_NO_RANK)
 		coll_state_fail_kind(reqs->state, COLLECTIVE_REASON_LEFT, departed, reqs->id->rank);
+	else if (reqs->id->board)
+		kick_if_departed(reqs);
 }
 
 static struct coll_request *match_pending(struct coll_requests *reqs)
@@ -492,6 +597,8 @@ static void announce_overdue(struct coll_requests *reqs)
 	struct coll_request *request;
 
 	spin_lock(&reqs->state->lock);
+	/* So that it is known when the process has called something, to a heartbeat. */
+	coll_process_sync(reqs);
 	/* COLL_INFLIGHT at most, once a heartbeat. */
 	list_for_each_entry(request, &reqs->inflight_list, node)
 		if (!request->abort.error)
@@ -557,6 +664,7 @@ u64 coll_match_submitted_for(struct coll_requests *reqs, u32 peer)
 	if (round == rounds)
 		return 0;
 	spin_lock(&reqs->state->lock);
+	coll_process_sync(reqs);
 	count = coll_unexpected_submitted_for(reqs, round);
 	spin_unlock(&reqs->state->lock);
 	return count;
@@ -579,12 +687,46 @@ void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 coun
 	if (round == rounds)
 		return;
 	spin_lock(&reqs->state->lock);
+	coll_process_sync(reqs);
 	coll_unexpected_receive_submitted(reqs, round, count);
 	spin_unlock(&reqs->state->lock);
 }
 
+/* A request whose lanes have ended, and that need not wait for matching any more; or NULL. */
+static struct coll_request *find_kept_out(struct coll_requests *reqs)
+{
+	struct coll_request *request;
+
+	lockdep_assert_held(&reqs->state->lock);
+	/* COLL_INFLIGHT at most, for each call that was kept since the last look. */
+	list_for_each_entry(request, &reqs->counted, counted)
+		if (atomic_read(&request->parts_pending) == 1 && coll_match_may_go_on(request) &&
+		    coll_match_go_on(request))
+			return request;
+	return NULL;
+}
+
+/* Complete requests for whose calls there was no place. */
+static void run_kept_out(struct coll_requests *reqs)
+{
+	struct coll_request *request;
+
+	if (!READ_ONCE(reqs->match.kept_out))
+		return;
+	/* As many as there are places. */
+	do {
+		spin_lock(&reqs->state->lock);
+		WRITE_ONCE(reqs->match.kept_out, false);
+		request = find_kept_out(reqs);
+		if (request)
+			coll_request_complete_ahead(request);
+		spin_unlock(&reqs->state->lock);
+	} while (request);
+}
+
 /**
- * coll_match_run() - ping the ranks that may wait for this rank's number of submitted operations
+ * coll_match_run() - fail what differs from announced calls, complete requests that have waited for
+ *	a place, and ping the ranks that may wait for this rank's number of submitted operations
  * @reqs: of the member
  * @now: ns
  *
@@ -594,6 +736,8 @@ void coll_match_run(struct coll_requests *reqs, u64 now)
 {
 	u32 round;
 
+	coll_ahead_run(reqs);
+	run_kept_out(reqs);
 	if (!READ_ONCE(reqs->match.submitted_due) || !xchg(&reqs->match.submitted_due, false))
 		return;
 	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++)

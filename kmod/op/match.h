@@ -19,18 +19,22 @@ struct coll_request;
 struct coll_requests;
 
 /**
- * struct coll_unexpected_call - a call that other ranks have announced and this rank has not
- * submitted
+ * struct coll_unexpected_call - a call of an operation that is not in flight here: this rank has
+ * not submitted it, or has completed it before it has heard all others
  * @node: in coll_unexpected.calls, or in its @spare
  * @instance: of the operation
  * @rounds_heard: bit (1 << round) for each round in which the call was announced
+ * @rounds_sent: rounds in which this rank has announced it
+ * @is_own: true if this rank has completed it
  * @signature: of the call
  * @balances: sums of counts that only two ranks know, for the rounds in @rounds_heard
  */
 struct coll_unexpected_call {
 	struct hlist_node node;
 	u64 instance;
-	u32 rounds_heard;
+	u16 rounds_heard;
+	u8 rounds_sent;
+	bool is_own;
 	struct coll_signature signature;
 	struct coll_balance balances[COLL_ROUNDS_MAX];
 };
@@ -42,7 +46,7 @@ struct coll_unexpected_call {
 #define COLL_UNEXPECTED_HASH	32
 
 /**
- * struct coll_unexpected - calls of other ranks that have not been submitted here
+ * struct coll_unexpected - calls of operations that are not in flight here
  * @calls: by the hash of their instance [l]
  * @ncalls: entries of @calls; at most unexpected_max() [l]
  * @spare: entries of @reserve that are not in use [l]
@@ -90,14 +94,21 @@ struct coll_absents {
 
 /**
  * struct coll_match - what is known of the calls of other ranks
- * @unexpected: calls not submitted here; from JOIN to the teardown
+ * @unexpected: calls of operations that are not in flight here; from JOIN to the teardown
+ * @kept: of these, the number of calls that this rank has completed; at most COLL_CALLS_AHEAD;
+ *	written under [l] [a]
+ * @kept_out: true if a request waits for all ranks because there was no place for its call [a]
  * @absent: ranks that have not submitted the latest operation that was late [l]
  * @submitted_due: true if the peers are to be told how far this rank has submitted [a]
+ * @differs: true if an unexpected call differs from one that this rank has completed [a]
  */
 struct coll_match {
 	struct coll_unexpected *unexpected;
+	u32 kept;
+	bool kept_out;
 	struct coll_absents absent;
 	bool submitted_due;
+	bool differs;
 };
 
 /* match.c */
@@ -107,6 +118,8 @@ u32 coll_match_prev_peer(const struct coll_requests *reqs, u32 round);
 u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round);
 u32 coll_match_awaited(const struct coll_request *request);
 bool coll_match_start(struct coll_request *request, struct coll_failure *failure);
+bool coll_match_may_go_on(const struct coll_request *request);
+bool coll_match_go_on(struct coll_request *request);
 int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 				const struct coll_control *control);
 void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer);
@@ -131,14 +144,18 @@ void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 /* unexpected_calls.c */
 int coll_unexpected_setup(struct coll_requests *reqs);
 void coll_unexpected_cleanup(struct coll_requests *reqs);
-struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 instance);
+struct coll_unexpected_call *coll_unexpected_find(const struct coll_requests *reqs, u64 instance);
 struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance);
 void coll_unexpected_remove(struct coll_requests *reqs, u64 instance);
+bool coll_unexpected_keep(const struct coll_request *request);
+bool coll_unexpected_keeps(const struct coll_requests *reqs, u64 instance);
+void coll_unexpected_forget(struct coll_requests *reqs);
 bool coll_unexpected_expects(const struct coll_requests *reqs, u64 instance);
 int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
 			 const struct coll_failure *failure);
 bool coll_unexpected_full(const struct coll_requests *reqs);
 void coll_unexpected_submitted(struct coll_requests *reqs);
+void coll_unexpected_called(struct coll_requests *reqs, u64 count);
 void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance);
 void coll_unexpected_receive_submitted(struct coll_requests *reqs, u32 round, u64 count);
 u64 coll_unexpected_submitted_for(struct coll_requests *reqs, u32 round);

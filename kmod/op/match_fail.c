@@ -128,7 +128,7 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 	__releases(&reqs->state->lock)
 {
 	int error = coll_errno_for_rank(reqs->state, &failure->reason);
-	bool is_new = false, report = false, absent = false;
+	bool is_new = false, report = false, absent = false, expected, ahead;
 	struct coll_control control;
 	int known = 0;
 
@@ -143,12 +143,16 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		request->deadline = jiffies | 1;
 		coll_timer_arm(request);
 	}
-	if (is_new || (!request && coll_unexpected_expects(reqs, instance)))
+	expected = !request && coll_unexpected_expects(reqs, instance);
+	ahead = !request && coll_ahead_may_fail(reqs, instance, &failure->reason);
+	if (is_new || expected || ahead)
 		known = coll_unexpected_fail(reqs, instance, failure);
+	if (ahead && known > 0)
+		coll_ahead_fail(reqs, instance, failure);
 	is_new |= known > 0;
 	if (is_new)
 		coll_record_fail(&reqs->state->trace, instance, &failure->reason);
-	if (is_new && !request)
+	if (is_new && expected)
 		absent = coll_absent_self_report(reqs, instance, &failure->reason, &control);
 	spin_unlock(&reqs->state->lock);
 
@@ -175,6 +179,7 @@ void coll_match_abort(struct coll_requests *reqs, u64 instance,
 		      const struct coll_failure *failure)
 {
 	spin_lock(&reqs->state->lock);
+	coll_process_sync(reqs);
 	coll_match_fail(reqs, coll_request_by_instance(reqs, instance), instance, failure);
 }
 

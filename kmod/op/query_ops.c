@@ -98,14 +98,15 @@ static void answer_oldest(struct coll_answer *answer, const struct coll_requests
  * @reqs: of the member, locked
  * @answer: the answer
  */
-void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *answer)
+void coll_requests_answer(struct coll_requests *reqs, struct coll_answer *answer)
 {
 	const struct coll_last_failure *failed = &reqs->last_failure;
 	u64 now = ktime_get_ns();
 
 	lockdep_assert_held(&reqs->state->lock);
+	coll_process_sync(reqs);
 	answer->inflight = reqs->inflight;
-	answer->counted = reqs->next_instance;
+	answer->counted = coll_process_called(reqs);
 	answer_last(answer, reqs, now);
 	answer_oldest(answer, reqs, now);
 	coll_answer_add_failure(answer, COLL_ANSWER_FAILED, &failed->reason, failed->instance,

@@ -9,17 +9,20 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
+#include "core/data/nt_policy.h"
 #include "lane/lane.h"
 #include "limits.h"
 #include "mem/account.h"
 #include "mem/pin.h"
 #include "mem/registry.h"
 #include "net/link.h"
+#include "op/immediate.h"
 #include "op/match.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/times.h"
 #include "trace/recorder.h"
+#include "transport/board.h"
 
 static u32 request_bytes(u32 nparts)
 {
@@ -48,6 +51,19 @@ static struct coll_request *request_alloc(struct coll_requests *reqs, u32 nparts
 }
 
 /**
+ * coll_request_bounce() - memory of the kernel that an operation works on, not on the process's
+ * @request: the request
+ *
+ * Return: its input, and the result that coll_immediate_store() copies; NULL: there is none.
+ */
+void *coll_request_bounce(const struct coll_request *request)
+{
+	if (request->mem[COLL_AREA_SEND] != &coll_immediate_mem)
+		return NULL;
+	return (void *)(uintptr_t)request->off[COLL_AREA_SEND];
+}
+
+/**
  * coll_request_free() - release the memory of a request
  * @request: has no id, or was removed from the member's table
  *
@@ -68,6 +84,7 @@ void coll_request_free(struct coll_request *request)
 		coll_block_layout_free(request->layout);
 	coll_buffer_put(request->buffer[COLL_AREA_SEND]);
 	coll_buffer_put(request->buffer[COLL_AREA_RECV]);
+	kfree(coll_request_bounce(request));
 	coll_uncharge(request->reqs->charges, request->charged + request_bytes(request->nparts));
 	kfree(request);
 }
@@ -159,6 +176,47 @@ static int request_pin(struct coll_request *request)
 	return err;
 }
 
+/**
+ * coll_request_result_bytes() - bytes that an operation on the board may store in its result
+ * @footprint: of the operation
+ *
+ * A root in place has its result already, and the process's memory is only read.
+ */
+u64 coll_request_result_bytes(const struct coll_footprint *footprint)
+{
+	return max(footprint->range[COLL_AREA_RECV].bytes, footprint->block);
+}
+
+/*
+ * Work on memory of the kernel: the process's cannot be pinned everywhere, and its user may not.
+ * What a thread has published must go on, so its bounce is not charged; a member has one of these
+ * at a time.
+ */
+static int request_bounce(struct coll_request *request, const void *input)
+{
+	const u64 len = coll_board_published(&request->plan, request->plan.rank);
+	const u64 result = ALIGN(len, 8);
+	const u64 bytes = result + coll_request_result_bytes(&request->footprint);
+	u8 *bounce;
+	int err;
+
+	if (request->origin != COLL_FROM_THREAD) {
+		err = coll_charge(request->reqs->charges, bytes);
+		if (err)
+			return err;
+		request->charged += bytes;
+	}
+	bounce = kmalloc(bytes, GFP_KERNEL_ACCOUNT);
+	if (!bounce)
+		return -ENOMEM;
+	memcpy(bounce, input, len);
+	request->mem[COLL_AREA_SEND] = &coll_immediate_mem;
+	request->mem[COLL_AREA_RECV] = &coll_immediate_mem;
+	request->off[COLL_AREA_SEND] = (uintptr_t)bounce;
+	request->off[COLL_AREA_RECV] = (uintptr_t)bounce + result;
+	return 0;
+}
+
 static void *scratch_at(const struct coll_mem *mem, u64 off, size_t *len)
 {
 	const struct coll_scratch *scratch = container_of(mem, struct coll_scratch, mem);
@@ -204,9 +262,56 @@ static int request_scratch(struct coll_request *request)
 
 /* Construction */
 
-/* Allocate a request, and set the fields that depend on the call only. */
+/**
+ * coll_request_signature() - the part of a call that must be the same on all ranks
+ * @op: the call, from which coll_validate() has made the others
+ * @plan: the call as the schedules see it
+ * @footprint: bytes of the buffers that it touches
+ */
+struct coll_signature coll_request_signature(const struct collective_op *op,
+					     const struct coll_plan *plan,
+					     const struct coll_footprint *footprint)
+{
+	return (struct coll_signature){
+		.collective = op->opcode,
+		.type = op->type,
+		.reduction = op->reduction,
+		.algorithm = plan->algorithm,
+		.flags = op->flags & ~COLLECTIVE_F_NOSYNC,
+		.root = op->root,
+		.count = footprint->total,
+		.layout = footprint->digest,
+	};
+}
+
+/**
+ * coll_request_reserve() - have memory for the request that takes an immediate operation over
+ * @reqs: of the member
+ *
+ * Context: process of the mm that joined; may sleep; several threads at a time.
+ * Return: 0, -EDQUOT or -ENOMEM.
+ */
+int coll_request_reserve(struct coll_requests *reqs)
+{
+	struct coll_request *request;
+
+	if (READ_ONCE(reqs->spare))
+		return 0;
+	request = request_alloc(reqs, 1);
+	if (IS_ERR(request))
+		return PTR_ERR(request);
+	if (cmpxchg(&reqs->spare, NULL, request))
+		coll_request_free(request);
+	return 0;
+}
+
+/*
+ * Allocate a request, unless there is a @spare, and set the fields that depend on the call only.
+ * After an error the spare is freed.
+ */
 static struct coll_request *request_build(struct coll_requests *reqs,
-					  const struct collective_op *op)
+					  const struct collective_op *op,
+					  struct coll_request *spare)
 {
 	struct coll_request *request;
 	struct coll_block_layout *layout;
@@ -215,9 +320,12 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 	int err;
 
 	err = coll_validate(op, reqs, &plan, &footprint, &layout);
-	if (err)
+	if (err) {
+		if (spare)
+			coll_request_free(spare);
 		return ERR_PTR(err);
-	request = request_alloc(reqs, coll_plan_lanes(&plan));
+	}
+	request = spare ?: request_alloc(reqs, coll_plan_lanes(&plan));
 	if (IS_ERR(request)) {
 		coll_block_layout_free(layout);
 		return request;
@@ -228,32 +336,38 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 	request->layout = layout;
 	request->eager = coll_plan_eager(&plan);
 	request->implicit_match = coll_plan_implicit_match(&plan);
-	request->signature = (struct coll_signature){
-		.collective = op->opcode,
-		.type = op->type,
-		.reduction = op->reduction,
-		.algorithm = plan.algorithm,
-		.flags = op->flags,
-		.root = op->root,
-		.count = footprint.total,
-		.layout = footprint.digest,
-	};
+	request->signature = coll_request_signature(op, &plan, &footprint);
 	if (coll_signature_paired(&request->signature))
 		request->balance = coll_balance_own(&request->plan);
 	return request;
 }
 
-/* Have memory for what is measured and recorded, without which the operation goes on. */
-static void request_reserve(struct coll_request *request)
+/**
+ * coll_request_reserve_times() - have memory for what is measured and recorded
+ * @reqs: of the member
+ * @collective: enum collective_opcode
+ *
+ * An operation goes on without.
+ *
+ * Context: process of the mm that joined; may sleep.
+ */
+void coll_request_reserve_times(struct coll_requests *reqs, u32 collective)
+{
+	if (!READ_ONCE(reqs->times[collective]))
+		coll_times_new(reqs, collective);
+	coll_recorder_reserve(&reqs->state->trace, reqs->charges);
+}
+
+/* Have the memory that copies of large results are measured with, likewise. */
+static void request_reserve_copiers(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	u64 volume;
 	u32 i;
 
-	coll_recorder_reserve(&reqs->state->trace, reqs->charges);
-	if (request->eager)
-		return;
 	volume = max(coll_plan_result(&request->plan), request->footprint.block);
+	if (volume < COLL_NT_MIN)
+		return;
 	for (i = 0; i < reqs->id->nlanes; i++)
 		coll_copier_reserve(&reqs->lanes[i], volume);
 }
@@ -268,9 +382,8 @@ static void request_prepare(struct coll_request *request)
 
 	request->mismatch_peer = COLL_NO_RANK;
 	request->waits_vary = request->nparts > 1;
-	if (!READ_ONCE(request->reqs->times[request->plan.collective]))
-		coll_times_new(request->reqs, request->plan.collective);
-	request_reserve(request);
+	coll_request_reserve_times(request->reqs, request->plan.collective);
+	request_reserve_copiers(request);
 	request->submit_ns = ktime_get_ns();
 	if (timeout != MAX_JIFFY_OFFSET) {
 		request->deadline = (jiffies + timeout) | 1;
@@ -278,6 +391,28 @@ static void request_prepare(struct coll_request *request)
 			request->slow_at = (jiffies + timeout * slow / 100) | 1;
 	}
 	atomic_set(&request->parts_pending, request->nparts + coll_match_waits(request));
+}
+
+/**
+ * coll_request_board() - have pages on the board for payload that has no place in a slot
+ * @reqs: of the member
+ * @plan: the operation
+ *
+ * Context: process of the mm that joined; may sleep.
+ * Return: 0, also if none are needed; -ENOTCONN, -EDQUOT or -ENOMEM.
+ */
+int coll_request_board(struct coll_requests *reqs, const struct coll_plan *plan)
+{
+	const enum coll_board_place place = coll_board_place(plan, plan->rank);
+	struct coll_board *board;
+
+	if (!plan->schedule->board || place == COLL_BOARD_SLOT)
+		return 0;
+	board = READ_ONCE(reqs->lanes->engine.board);
+	/* The group has failed while it connected. */
+	if (!board)
+		return -ENOTCONN;
+	return coll_local_board_extend(board, place, reqs->charges, &reqs->board_charged);
 }
 
 /* The number of steps may grow with the bytes, but the peers are few. */
@@ -354,6 +489,24 @@ static int request_links(struct coll_request *request)
 	return err;
 }
 
+/*
+ * Have what a request needs besides the memory of the process.  @err: of that memory.  Return: the
+ * request, or a negative errno as a pointer.
+ */
+static struct coll_request *request_equip(struct coll_request *request, int err)
+{
+	if (!err)
+		err = request_scratch(request);
+	if (!err)
+		err = coll_request_board(request->reqs, &request->plan);
+	if (!err)
+		err = request_links(request);
+	if (!err)
+		return request;
+	coll_request_free(request);
+	return ERR_PTR(err);
+}
+
 /**
  * coll_request_new() - make a request for a call
  * @reqs: of the member
@@ -369,22 +522,42 @@ struct coll_request *coll_request_new(struct coll_requests *reqs,
 				      const struct coll_completion_ops *completion_ops,
 				      void *completion_ctx)
 {
-	struct coll_request *request = request_build(reqs, op);
-	int err;
+	struct coll_request *request = request_build(reqs, op, NULL);
 
 	if (IS_ERR(request))
 		return request;
 	request_prepare(request);
 	request->completion_ops = completion_ops;
 	request->completion_ctx = completion_ctx;
-	err = request_pin(request);
-	if (!err)
-		err = request_scratch(request);
-	if (!err)
-		err = request_links(request);
-	if (err) {
-		coll_request_free(request);
-		return ERR_PTR(err);
-	}
-	return request;
+	return request_equip(request, request_pin(request));
+}
+
+/**
+ * coll_request_new_begun() - make a request for a call of which something was done before
+ * @reqs: of the member
+ * @op: the call; with an input: of the board
+ * @begun: what was done
+ *
+ * Context: process of the mm that joined; may sleep.
+ * Return: see coll_request_new().
+ */
+struct coll_request *coll_request_new_begun(struct coll_requests *reqs,
+					    const struct collective_op *op,
+					    const struct coll_begun *begun)
+{
+	struct coll_request *spare = NULL, *request;
+	int err;
+
+	if (begun->origin == COLL_FROM_THREAD)
+		spare = xchg(&reqs->spare, NULL);
+	request = request_build(reqs, op, spare);
+	if (IS_ERR(request))
+		return request;
+	request_prepare(request);
+	request->origin = begun->origin;
+	request->instance = begun->instance;
+	if (begun->submit_ns)
+		request->submit_ns = begun->submit_ns;
+	err = begun->input ? request_bounce(request, begun->input) : request_pin(request);
+	return request_equip(request, err);
 }

@@ -13,6 +13,7 @@
 #include "lane/part.h"
 #include "op/footprint.h"
 #include "op/layout.h"
+#include "op/process_ops.h"
 
 struct coll_buffer;
 struct coll_request;
@@ -65,6 +66,7 @@ enum coll_request_match {
  *	coll_plan_implicit_match() [c]
  * @links_ready: true if the group was up before, so that a link to each rank that the schedule
  *	needs exists [c]
+ * @origin: enum coll_request_origin [c]
  * @waits_vary: true if the request has several parts, was queued, or waits for calls after its
  *	parts; if not, it has waited for as long as its one part [a]
  * @node: in coll_requests.inflight_list until the request is complete [l]
@@ -123,6 +125,7 @@ struct coll_request {
 	bool eager;
 	bool implicit_match;
 	bool links_ready;
+	u8 origin;
 	bool waits_vary;
 
 	struct list_head node;
@@ -176,11 +179,37 @@ enum coll_find_by {
 	COLL_FIND_BY_CTX,	/* coll_request.completion_ctx */
 };
 
+/**
+ * struct coll_begun - what was done of an operation before it becomes a request
+ * @origin: where it has begun
+ * @instance: its number; COLL_FROM_CALL: it has none yet
+ * @input: a copy of its input, so that the request works on memory of the kernel; NULL: it pins the
+ *	process's
+ * @submit_ns: time of the call; ns; 0: now
+ */
+struct coll_begun {
+	enum coll_request_origin origin;
+	u64 instance;
+	const void *input;
+	u64 submit_ns;
+};
+
 /* request.c */
 struct coll_request *coll_request_new(struct coll_requests *reqs, const struct collective_op *op,
 				      const struct coll_completion_ops *completion_ops,
 				      void *completion_ctx);
+struct coll_request *coll_request_new_begun(struct coll_requests *reqs,
+					    const struct collective_op *op,
+					    const struct coll_begun *begun);
+int coll_request_reserve(struct coll_requests *reqs);
 void coll_request_free(struct coll_request *request);
+void *coll_request_bounce(const struct coll_request *request);
+u64 coll_request_result_bytes(const struct coll_footprint *footprint);
+struct coll_signature coll_request_signature(const struct collective_op *op,
+					     const struct coll_plan *plan,
+					     const struct coll_footprint *footprint);
+int coll_request_board(struct coll_requests *reqs, const struct coll_plan *plan);
+void coll_request_reserve_times(struct coll_requests *reqs, u32 collective);
 
 /* table.c */
 struct coll_request *coll_request_by_instance(struct coll_requests *reqs, u64 instance);
@@ -198,11 +227,16 @@ struct coll_request *coll_table_end(struct coll_request *request);
 
 /* complete.c */
 struct coll_request *coll_request_complete(struct coll_request *request);
+void coll_request_complete_ahead(struct coll_request *request);
 
 /* submit.c */
 int coll_request_start(struct coll_request *request, struct coll_wait *wait);
 int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op, u64 *id,
 			struct coll_wait *wait);
+bool coll_request_too_far_ahead(const struct coll_requests *reqs);
+bool coll_request_has_space(const struct coll_requests *reqs);
+int coll_request_submit_begun(struct coll_requests *reqs, const struct collective_op *op,
+			      const struct coll_begun *begun, u64 *id, struct coll_wait *wait);
 void coll_request_report(struct coll_request *request, int error);
 
 /* cancel.c */

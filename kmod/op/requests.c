@@ -2,6 +2,7 @@
 /* The tables that hold the requests of a member. */
 #include <linux/slab.h>
 
+#include "mem/account.h"
 #include "op/match.h"
 #include "op/request.h"
 #include "op/requests.h"
@@ -47,6 +48,11 @@ int coll_requests_setup(struct coll_requests *reqs)
  */
 void coll_requests_cleanup(struct coll_requests *reqs)
 {
+	coll_uncharge(reqs->charges, reqs->board_charged);
+	reqs->board_charged = 0;
+	if (reqs->spare)
+		coll_request_free(reqs->spare);
+	reqs->spare = NULL;
 	coll_unexpected_cleanup(reqs);
 	coll_times_free(reqs);
 	kfree(reqs->by_instance);

@@ -16,7 +16,9 @@
 
 #include "core/wire/answer.h"
 #include "fail/member_state.h"
+#include "op/ahead.h"
 #include "op/match.h"
+#include "op/process_ops.h"
 
 struct coll_charges;
 struct coll_ident;
@@ -86,6 +88,7 @@ struct coll_last_ops {
  * @charges: account that the memory of operations is charged to [c]
  * @registry: buffers that the process has registered [c]
  * @pinned: bytes of user memory that are pinned [a]
+ * @board_charged: bytes charged for hidden pages of the board [a]
  * @next_instance: instance of the next collective without a key [l]
  * @last_submit_ns: time at which the latest collective without a key was submitted, or at which
  *	JOIN succeeded; ns [l]
@@ -93,6 +96,8 @@ struct coll_last_ops {
  * @table: requests that are not collected yet, by the low bits of their id [l]
  * @table_size: entries of @table, a power of two; at most COLL_INFLIGHT [l] [a]
  * @nrequests: entries of @table [l]
+ * @spare: memory of the request that takes an immediate operation over; NULL: none yet.  The thread
+ *	at that operation takes it [a]
  * @inflight_list: requests in flight, in the order of their submission [l]
  * @by_instance: requests that have started, or start next, by the hash of their instance [l]
  * @counted: requests without a key, in the order of their instances [l]
@@ -106,6 +111,8 @@ struct coll_last_ops {
  * @counters: for sysfs and STATUS [a]
  * @times: by collective; NULL: it was not called; set once [a]
  * @match: what is known of the calls of other ranks
+ * @ahead: the failure of an operation that this rank had completed
+ * @process: operations that the process executes itself
  */
 struct coll_requests {
 	const struct coll_ident *id;
@@ -115,12 +122,14 @@ struct coll_requests {
 	struct coll_charges *charges;
 	struct coll_registry *registry;
 	atomic64_t *pinned;
+	u64 board_charged;
 	u64 next_instance;
 	u64 last_submit_ns;
 	u64 last_id;
 	struct coll_request **table;
 	u32 table_size;
 	u32 nrequests;
+	struct coll_request *spare;
 	struct list_head inflight_list;
 	struct hlist_head *by_instance;
 	struct list_head counted;
@@ -134,6 +143,8 @@ struct coll_requests {
 	struct coll_counters counters;
 	struct coll_times *times[COLLECTIVE_OPCODE_COUNT];
 	struct coll_match match;
+	struct coll_ahead ahead;
+	struct coll_process_ops process;
 };
 
 /* Bytes that coll_requests_setup() allocates and the member is charged. */
@@ -141,16 +152,33 @@ struct coll_requests {
 	(sizeof(struct coll_unexpected) +				\
 	 COLL_REQUESTS_HASH * sizeof(struct hlist_head))
 
+/**
+ * coll_requests_unsettled() - the operations for which other ranks may wait
+ * @reqs: of the member; if it is not locked, the number is that of a moment ago
+ *
+ * Return: the number of requests in flight, and of completed ones whose matching goes on; at most
+ * COLL_INFLIGHT.
+ */
+static inline u32 coll_requests_unsettled(const struct coll_requests *reqs)
+{
+	return READ_ONCE(reqs->inflight) + READ_ONCE(reqs->match.kept);
+}
+
 void coll_requests_init(struct coll_requests *reqs);
 int coll_requests_setup(struct coll_requests *reqs);
 void coll_requests_cleanup(struct coll_requests *reqs);
+
+/* complete.c */
+void coll_requests_note_failure(struct coll_requests *reqs, const struct coll_failure *failure,
+				u64 instance);
+void coll_requests_tell_mismatch(struct coll_requests *reqs);
 
 extern const struct coll_lane_ops coll_request_lane_ops;
 
 /* query_ops.c */
 void coll_answer_add_failure(struct coll_answer *answer, enum coll_answer_part part,
 			     const struct coll_reason *reason, u64 instance, u64 at);
-void coll_requests_answer(const struct coll_requests *reqs, struct coll_answer *answer);
+void coll_requests_answer(struct coll_requests *reqs, struct coll_answer *answer);
 void coll_requests_answer_times(const struct coll_requests *reqs, struct coll_answer *answer);
 
 #endif /* COLL_REQUESTS_H */

@@ -50,11 +50,14 @@ static void start_lanes(struct coll_request *request)
 	}
 }
 
-/*
- * Is this rank so far ahead of another one that the next operation has no place in that rank's
- * tables?  An operation that fails completes without all ranks, so only the other ranks can tell.
+/**
+ * coll_request_too_far_ahead() - is this rank so far ahead of another one that the next operation
+ *	has no place in that rank's tables?
+ * @reqs: of the member, locked
+ *
+ * An operation that fails completes without all ranks, so only the other ranks can tell.
  */
-static bool is_too_far_ahead(const struct coll_requests *reqs)
+bool coll_request_too_far_ahead(const struct coll_requests *reqs)
 {
 	const struct coll_distance *distance = &reqs->match.unexpected->distance;
 
@@ -72,14 +75,25 @@ static int check_space(const struct coll_request *request)
 	struct coll_requests *reqs = request->reqs;
 	bool p2p = coll_plan_is_p2p(&request->plan);
 
+	/* It is called already, so only the table can be too small. */
+	if (request->origin != COLL_FROM_CALL)
+		return reqs->nrequests == COLL_INFLIGHT ? -EAGAIN : 0;
 	if (coll_table_full(reqs))
 		return -EAGAIN;
 	if (p2p || request->signature.flags & COLLECTIVE_F_KEYED)
 		return coll_unexpected_full(reqs) ? -ENOSPC : 0;
-	return is_too_far_ahead(reqs) ? -EAGAIN : 0;
+	/* Other ranks may be behind what is in flight, and behind what is complete. */
+	return coll_requests_unsettled(reqs) >= COLL_INFLIGHT || coll_request_too_far_ahead(reqs) ?
+	       -EAGAIN : 0;
 }
 
-/* The instance of the operation, the same on all its ranks. */
+static bool is_counted(const struct coll_request *request)
+{
+	return !coll_plan_is_p2p(&request->plan) &&
+	       !(request->signature.flags & COLLECTIVE_F_KEYED);
+}
+
+/* The instance of a message, or of an operation with a key, the same on all its ranks. */
 static u64 make_instance(const struct coll_request *request)
 {
 	bool keyed = request->signature.flags & COLLECTIVE_F_KEYED;
@@ -87,14 +101,24 @@ static u64 make_instance(const struct coll_request *request)
 	const struct coll_link *link;
 
 	if (!coll_plan_is_p2p(plan))
-		return keyed ?
-			coll_instance_keyed(request->op.key) : request->reqs->next_instance;
+		return coll_instance_keyed(request->op.key);
 	link = coll_link_get(request->reqs->net, plan->root);
 	if (plan->collective == COLLECTIVE_SEND)
 		return coll_instance_p2p(plan->rank, plan->root,
 					    keyed ? request->op.key : link->next_tx_msg, keyed);
 	return coll_instance_p2p(plan->root, plan->rank,
 				    keyed ? request->op.key : link->next_rx_msg, keyed);
+}
+
+/* Give a request its instance.  Return: 0, -EINVAL, or as coll_process_place(). */
+static int take_instance(struct coll_request *request)
+{
+	if (is_counted(request))
+		return coll_process_place(request);
+	if (request->origin != COLL_FROM_CALL)
+		return -EINVAL;
+	request->instance = make_instance(request);
+	return 0;
 }
 
 /* Count an operation without a key: a collective for the group, a message for its direction. */
@@ -105,7 +129,8 @@ static void advance_counters(struct coll_request *request)
 	if (request->signature.flags & COLLECTIVE_F_KEYED)
 		return;
 	if (!coll_plan_is_p2p(&request->plan)) {
-		request->reqs->next_instance++;
+		request->reqs->next_instance = request->instance + 1;
+		coll_process_notice(request->reqs);
 		request->reqs->last_submit_ns = request->submit_ns;
 		coll_unexpected_submitted(request->reqs);
 		return;
@@ -205,14 +230,25 @@ static void note_submission(const struct coll_request *request)
 	last->submitted_at = request->submit_ns;
 }
 
-/*
- * Have the table a place, and the links space for the frames, for one more request?  The numbers
- * change under the lock only, and so they are compared there.
+/**
+ * coll_request_has_space() - has the table a place, and have the links space for the frames, for
+ *	one more request?
+ * @reqs: of the member, locked: the numbers change under the lock only
  */
-static bool has_space(const struct coll_requests *reqs)
+bool coll_request_has_space(const struct coll_requests *reqs)
 {
 	return coll_table_has_place(reqs) && reqs->inflight < READ_ONCE(reqs->net->tx_ops) &&
 	       !READ_ONCE(reqs->net->tx_low);
+}
+
+/* The thread of SUBMIT has counted what it has begun. */
+static void count_submission(const struct coll_request *request)
+{
+	struct coll_requests *reqs = request->reqs;
+
+	atomic64_inc(&reqs->counters.submitted);
+	coll_record_submit(&reqs->state->trace, request->instance, &request->signature,
+			   request->footprint.block, request->nparts, request->submit_ns);
 }
 
 /*
@@ -220,7 +256,8 @@ static bool has_space(const struct coll_requests *reqs)
  * With @wait, the request stays the caller's until the claim is given up.  Without, it belongs to
  * the completion_ops.
  *
- * Return: 0; -ENOBUFS: reserve_space() is needed first; or another negative errno.
+ * Return: 0; -ENOBUFS: reserve_space() is needed first; -EBUSY: coll_process_await(); or another
+ * negative errno.
  */
 static int admit(struct coll_request *request, struct coll_wait *wait,
 		 struct start_result *result)
@@ -229,26 +266,26 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	int err = 0;
 
 	spin_lock(&reqs->state->lock);
+	coll_process_sync(reqs);
 	if (reqs->state->aborted)
 		err = reqs->state->aborted;
 	else if (reqs->state->value != COLLECTIVE_STATE_UP || !request->links_ready)
 		err = -ENOTCONN;
 	else
-		err = check_space(request) ?: (has_space(reqs) ? 0 : -ENOBUFS);
+		err = check_space(request) ?: (coll_request_has_space(reqs) ? 0 : -ENOBUFS);
+	err = err ?: take_instance(request);
 	if (err) {
 		spin_unlock(&reqs->state->lock);
 		return err;
 	}
 
-	request->instance = make_instance(request);
 	advance_counters(request);
 	note_submission(request);
 	if (coll_plan_is_p2p(&request->plan))
 		request->first_lane = request->instance % reqs->id->nlanes;
 	start_result_init(result);
-	atomic64_inc(&reqs->counters.submitted);
-	coll_record_submit(&reqs->state->trace, request->instance, &request->signature,
-			   request->footprint.block, request->nparts, request->submit_ns);
+	if (request->origin != COLL_FROM_THREAD)
+		count_submission(request);
 	coll_table_start(request);
 	coll_table_insert(request);
 	if (wait)
@@ -331,6 +368,15 @@ static int reserve_space(struct coll_requests *reqs)
 	       coll_net_reserve(reqs->net, min(READ_ONCE(reqs->inflight) + 1, COLL_INFLIGHT));
 }
 
+/* Time for which a call without a wait of its own waits for its turn; jiffies. */
+#define TURN_MOST	HZ
+
+/* How long a call waits for its turn after an operation of the process. */
+static long await_limit(const struct coll_wait *wait)
+{
+	return wait && wait->timeout ? wait->timeout : TURN_MOST;
+}
+
 /**
  * coll_request_start() - submit a request
  * @request: from coll_request_new()
@@ -346,11 +392,15 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	struct start_result result __uninitialized;
 	int err;
 
-	while ((err = admit(request, wait, &result)) == -ENOBUFS) {
-		err = reserve_space(reqs);
+	while ((err = admit(request, wait, &result)) == -ENOBUFS || err == -EBUSY) {
+		err = err == -EBUSY ? coll_process_await(request, await_limit(wait)) :
+				      reserve_space(reqs);
 		if (err)
 			return err;
 	}
+	if (err == -EPROTO)
+		coll_state_fail_kind(reqs->state, COLLECTIVE_REASON_PROTOCOL, reqs->id->rank,
+				     reqs->id->rank);
 	if (err)
 		return err;
 	start_result_finish(&result, reqs);
@@ -359,28 +409,13 @@ int coll_request_start(struct coll_request *request, struct coll_wait *wait)
 	return 0;
 }
 
-/**
- * coll_request_submit() - submit an operation, and wait until it is complete
- * @reqs: of the member
- * @op: the call
- * @id: out: id for coll_wait() if the operation goes on; else 0
- * @wait: @ids is @id, @n is 1, @timeout is set; out: as for coll_wait()
- *
- * Context: process of the mm that joined; may sleep.
- * Return: 0 or a negative errno.  The operation goes on: 0 if @timeout is 0, -EINPROGRESS after the
- * timeout, -ERESTARTSYS after a signal.
- */
-int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op, u64 *id,
-			struct coll_wait *wait)
+/* Submit a request, and wait until it is complete: see coll_request_submit(). */
+static int submit_and_wait(struct coll_request *request, u64 *id, struct coll_wait *wait)
 {
-	struct coll_request *request;
+	struct coll_requests *reqs = request->reqs;
 	int err;
 
-	*id = 0;
 	coll_wait_init(wait);
-	request = coll_request_new(reqs, op, NULL, NULL);
-	if (IS_ERR(request))
-		return PTR_ERR(request);
 	err = coll_request_start(request, wait);
 	if (err) {
 		coll_request_free(request);
@@ -398,15 +433,84 @@ int coll_request_submit(struct coll_requests *reqs, const struct collective_op *
 	return err;
 }
 
+/**
+ * coll_request_submit() - submit an operation, and wait until it is complete
+ * @reqs: of the member
+ * @op: the call
+ * @id: out: id for coll_wait() if the operation goes on; else 0
+ * @wait: @ids is @id, @n is 1, @timeout is set; out: as for coll_wait()
+ *
+ * Context: process of the mm that joined; may sleep.
+ * Return: 0 or a negative errno.  The operation goes on: 0 if @timeout is 0, -EINPROGRESS after the
+ * timeout, -ERESTARTSYS after a signal.
+ */
+int coll_request_submit(struct coll_requests *reqs, const struct collective_op *op, u64 *id,
+			struct coll_wait *wait)
+{
+	struct coll_request *request = coll_request_new(reqs, op, NULL, NULL);
+
+	*id = 0;
+	return IS_ERR(request) ? PTR_ERR(request) : submit_and_wait(request, id, wait);
+}
+
+/**
+ * coll_request_submit_begun() - submit an operation that has begun, and wait until it is complete
+ * @reqs: of the member
+ * @op: the call
+ * @begun: what was done of it
+ * @id: see coll_request_submit()
+ * @wait: likewise
+ *
+ * Context: process of the mm that joined; may sleep.
+ * Return: as coll_request_submit().  The process, or the thread, is still at the operation: -EBUSY,
+ * and -ERESTARTSYS with @id 0.  After another error with @id 0 this rank has given it up.
+ */
+int coll_request_submit_begun(struct coll_requests *reqs, const struct collective_op *op,
+			      const struct coll_begun *begun, u64 *id, struct coll_wait *wait)
+{
+	struct coll_request *request = coll_request_new_begun(reqs, op, begun);
+	int err;
+
+	*id = 0;
+	err = IS_ERR(request) ? PTR_ERR(request) : submit_and_wait(request, id, wait);
+	if (!err || err == -ERESTARTSYS || begun->origin == COLL_FROM_CALL)
+		return err;
+	return coll_process_failed(reqs, op, begun->origin, begun->instance, err);
+}
+
+/*
+ * Report a part of a request for which matching may go on without it.  If it is the last one of its
+ * lanes, the request is complete.  All of them are reported under the lock, so that the last one
+ * finds matching alone, and the errors of the others.  Return: false if the caller reports it.
+ */
+static bool report_ahead(struct coll_request *request, int error)
+{
+	struct coll_requests *reqs = request->reqs;
+	bool reported;
+
+	spin_lock(&reqs->state->lock);
+	if (error)
+		WRITE_ONCE(request->error, error);
+	reported = atomic_read(&request->parts_pending) == 2 && coll_match_go_on(request);
+	if (reported)
+		coll_request_complete_ahead(request);
+	else
+		reported = atomic_add_unless(&request->parts_pending, -1, 1);
+	spin_unlock(&reqs->state->lock);
+	return reported;
+}
+
 static void request_part_done(struct coll_part *part)
 {
 	struct coll_request *request = part->owner;
+	const int error = part->error;
 
 	if (READ_ONCE(request->match) == COLL_MATCH_PENDING)
 		coll_times_wait_for_calls(request);
 	else if (request->nparts > 1)
 		WRITE_ONCE(request->calls_after, 0);
-	coll_request_report(request, part->error);
+	if (!coll_match_may_go_on(request) || !report_ahead(request, error))
+		coll_request_report(request, error);
 }
 
 static void request_mismatch(struct coll_part *part, u32 peer)

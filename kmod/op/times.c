@@ -145,6 +145,36 @@ static u64 waited_in_lanes(const struct coll_request *request)
 	return ns;
 }
 
+static void times_end(struct coll_times *times, u64 took, u64 waited, u64 active, u64 now)
+{
+	waited = min(waited, active);
+	times_count(times, took, waited, active - waited);
+	WRITE_ONCE(times->until, now);
+	WRITE_ONCE(times->longest, max(times->longest, took));
+}
+
+/**
+ * coll_times_add_immediate() - count an operation that was no request
+ * @reqs: of the member, locked
+ * @collective: enum collective_opcode
+ * @took: how long it took; ns
+ * @waited: how long it has waited; ns
+ * @peer: the rank that it has waited for last
+ * @now: time of its end; ns
+ */
+void coll_times_add_immediate(struct coll_requests *reqs, u32 collective, u64 took, u64 waited,
+			      u32 peer, u64 now)
+{
+	struct coll_times *times = READ_ONCE(reqs->times[collective]);
+
+	lockdep_assert_held(&reqs->state->lock);
+	if (!times)
+		return;
+	if (waited && peer < reqs->id->nranks)
+		atomic64_add(waited, &times->waited[peer]);
+	times_end(times, took, waited, took, now);
+}
+
 /**
  * coll_times_add() - count an operation that is complete
  * @request: all its parts have been reported; its member is locked
@@ -163,10 +193,6 @@ void coll_times_add(const struct coll_request *request, u64 now)
 		waited = waited_in_lanes(request) + waited_for_calls(request, times, took);
 		active -= min((u64)request->queued << COLL_TIME_SHIFT, took);
 	}
-	if (request->error)
-		return;
-	waited = min(waited, active);
-	times_count(times, took, waited, active - waited);
-	WRITE_ONCE(times->until, now);
-	WRITE_ONCE(times->longest, max(times->longest, took));
+	if (!request->error)
+		times_end(times, took, waited, active, now);
 }

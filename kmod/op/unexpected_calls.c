@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Unexpected calls: operations that other ranks have announced and this rank has not submitted.
+ * Unexpected calls: operations that other ranks have announced and this rank has not submitted, or
+ * that this rank has completed before it has heard all others (coll_unexpected_keep()).
  *
  * They are in a hash, one for each instance.  Their number is bounded: a rank announces only what
- * it has in flight, which completes nowhere before this rank has submitted it, and only ranks a
- * power of two before this one announce to it.
+ * it has in flight or keeps, which completes nowhere long before this rank has submitted it
+ * (ahead.h), and only ranks a power of two before this one announce to it.
  *
  * A message or an operation with a key that has failed is remembered until the group ends, because
  * late frames of it may still arrive, and would be taken for a later use of the key.  To bound
@@ -18,15 +19,20 @@
 #include "mem/account.h"
 #include "net/net.h"
 #include "op/match.h"
+#include "op/request.h"
 #include "op/requests.h"
 
 /* A member has them from JOIN on, so they should fill what the allocator gives. */
 static_assert(sizeof(struct coll_unexpected) <= 2048);
 
-/* Twice, for operations that have failed at the peer while this rank does not know it yet. */
+/*
+ * Twice, for operations that have failed at the peer while this rank does not know it yet.  To what
+ * is in flight at a peer come the calls that it keeps, and those that this rank keeps itself.
+ */
 static u32 unexpected_max(const struct coll_requests *reqs)
 {
-	return COLL_AHEAD_MAX + 2 * COLL_INFLIGHT * coll_match_rounds(reqs->id->nranks);
+	return COLL_AHEAD_MAX + COLL_CALLS_AHEAD +
+	       2 * (COLL_INFLIGHT + COLL_CALLS_AHEAD) * coll_match_rounds(reqs->id->nranks);
 }
 
 /**
@@ -64,6 +70,14 @@ static void unexpected_free(struct coll_requests *reqs, struct coll_unexpected_c
 
 	hlist_del(&call->node);
 	unexpected->ncalls--;
+	if (call->is_own) {
+		WRITE_ONCE(reqs->match.kept, reqs->match.kept - 1);
+		/* A LEAVE may wait for it, and coll_match_run() gives its place to a request. */
+		if (!reqs->match.kept)
+			wake_up_all(&reqs->state->wait);
+		if (reqs->match.kept_out)
+			coll_runner_kick(reqs->net->control);
+	}
 	if (is_reserve(unexpected, call)) {
 		hlist_add_head(&call->node, &unexpected->spare);
 		return;
@@ -72,18 +86,24 @@ static void unexpected_free(struct coll_requests *reqs, struct coll_unexpected_c
 	kfree(call);
 }
 
+/* Return: one of those that need no allocation, or NULL. */
+static struct coll_unexpected_call *unexpected_take_spare(struct coll_unexpected *unexpected)
+{
+	struct coll_unexpected_call *call;
+
+	if (hlist_empty(&unexpected->spare))
+		return NULL;
+	call = hlist_entry(unexpected->spare.first, struct coll_unexpected_call, node);
+	hlist_del(&call->node);
+	return call;
+}
+
 /* Return: a call that is not zeroed; or -EDQUOT or -ENOMEM as a pointer. */
 static struct coll_unexpected_call *unexpected_alloc(struct coll_requests *reqs)
 {
-	struct coll_unexpected *unexpected = reqs->match.unexpected;
 	struct coll_unexpected_call *call;
 	int err;
 
-	if (!hlist_empty(&unexpected->spare)) {
-		call = hlist_entry(unexpected->spare.first, struct coll_unexpected_call, node);
-		hlist_del(&call->node);
-		return call;
-	}
 	err = coll_charge(reqs->charges, sizeof(*call));
 	if (err)
 		return ERR_PTR(err);
@@ -107,6 +127,8 @@ void coll_unexpected_cleanup(struct coll_requests *reqs)
 
 	if (!unexpected)
 		return;
+	/* No place is needed any more. */
+	reqs->match.kept_out = false;
 	for (i = 0; i < COLL_UNEXPECTED_HASH; i++)
 		hlist_for_each_entry_safe(call, next, &unexpected->calls[i], node)
 			unexpected_free(reqs, call);
@@ -114,9 +136,15 @@ void coll_unexpected_cleanup(struct coll_requests *reqs)
 	reqs->match.unexpected = NULL;
 }
 
-static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 instance)
+static struct hlist_head *unexpected_bucket(const struct coll_requests *reqs, u64 instance)
 {
 	return &reqs->match.unexpected->calls[coll_instance_hash(instance, COLL_UNEXPECTED_HASH)];
+}
+
+static void unexpected_add(struct coll_requests *reqs, struct coll_unexpected_call *call)
+{
+	reqs->match.unexpected->ncalls++;
+	hlist_add_head(&call->node, unexpected_bucket(reqs, call->instance));
 }
 
 /**
@@ -126,7 +154,7 @@ static struct hlist_head *unexpected_bucket(struct coll_requests *reqs, u64 inst
  *
  * Return: the call, or NULL.
  */
-struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u64 instance)
+struct coll_unexpected_call *coll_unexpected_find(const struct coll_requests *reqs, u64 instance)
 {
 	struct coll_unexpected_call *call;
 
@@ -143,8 +171,9 @@ struct coll_unexpected_call *coll_unexpected_find(struct coll_requests *reqs, u6
  * @reqs: of the member, locked
  * @instance: of an announced operation that is not in flight here
  *
- * Return: the call, with @rounds_heard 0 if it is new; NULL if the operation is over here or has
- * failed; or as a pointer -EPROTO if the peers announce too many, -EDQUOT or -ENOMEM.
+ * Return: the call; new ones have no @rounds_heard and are not this rank's own; NULL if the
+ * operation is over here or has failed; or as a pointer -EPROTO if the peers announce too many,
+ * -EDQUOT or -ENOMEM.
  */
 struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance)
 {
@@ -156,12 +185,11 @@ struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *re
 		return call;
 	if (unexpected->ncalls >= unexpected_max(reqs))
 		return ERR_PTR(-EPROTO);
-	call = unexpected_alloc(reqs);
+	call = unexpected_take_spare(unexpected) ?: unexpected_alloc(reqs);
 	if (IS_ERR(call))
 		return call;
 	*call = (struct coll_unexpected_call){ .instance = instance };
-	unexpected->ncalls++;
-	hlist_add_head(&call->node, unexpected_bucket(reqs, instance));
+	unexpected_add(reqs, call);
 	return call;
 }
 
@@ -176,6 +204,91 @@ void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
 
 	if (call)
 		unexpected_free(reqs, call);
+}
+
+/**
+ * coll_unexpected_keep() - keep the call of a request that completes before all others are heard
+ * @request: a collective without a key and without counts that only two ranks know; its member is
+ *	locked
+ *
+ * Return: false if there is no place for it, or no memory.
+ */
+bool coll_unexpected_keep(const struct coll_request *request)
+{
+	struct coll_requests *reqs = request->reqs;
+	struct coll_unexpected_call *call;
+
+	lockdep_assert_held(&reqs->state->lock);
+	/* The spare ones are for announcements, which must have a place. */
+	call = reqs->match.kept < COLL_CALLS_AHEAD ? unexpected_alloc(reqs) : ERR_PTR(-EAGAIN);
+	if (IS_ERR(call)) {
+		WRITE_ONCE(reqs->match.kept_out, true);
+		return false;
+	}
+	*call = (struct coll_unexpected_call){
+		.instance = request->instance,
+		.rounds_heard = request->rounds_heard,
+		.rounds_sent = request->rounds_sent,
+		.is_own = true,
+		.signature = request->signature,
+	};
+	unexpected_add(reqs, call);
+	WRITE_ONCE(reqs->match.kept, reqs->match.kept + 1);
+	return true;
+}
+
+/**
+ * coll_unexpected_keeps() - does this rank keep its call of an operation that it has completed?
+ * @reqs: of the member, locked
+ * @instance: of the operation
+ *
+ * Return: false if it has not completed it, or has heard all others.
+ */
+bool coll_unexpected_keeps(const struct coll_requests *reqs, u64 instance)
+{
+	const struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
+
+	return call && call->is_own;
+}
+
+/* Has this rank called something else, and completed it? */
+static bool differs_from_own(const struct coll_requests *reqs,
+			     const struct coll_unexpected_call *call)
+{
+	struct coll_signature own;
+
+	return coll_ahead_call(reqs, call->instance, &own) &&
+	       coll_signatures_differ(&own, &call->signature);
+}
+
+/**
+ * coll_unexpected_forget() - remove the unexpected calls that the process has executed itself
+ * @reqs: of the member, locked; its @next_instance has risen, and no request was submitted
+ *
+ * Those that differ from its own calls stay for coll_ahead_run().
+ */
+void coll_unexpected_forget(struct coll_requests *reqs)
+{
+	struct coll_unexpected *unexpected = reqs->match.unexpected;
+	struct coll_unexpected_call *call;
+	struct hlist_node *next;
+	bool differs = false;
+	u32 i;
+
+	lockdep_assert_held(&reqs->state->lock);
+	for (i = 0; unexpected->ncalls && i < COLL_UNEXPECTED_HASH; i++)
+		hlist_for_each_entry_safe(call, next, &unexpected->calls[i], node)
+			if (!coll_instance_is_counted(call->instance) || call->is_own ||
+			    call->instance >= reqs->next_instance)
+				continue;
+			else if (differs_from_own(reqs, call))
+				differs = true;
+			else
+				unexpected_free(reqs, call);
+	if (!differs)
+		return;
+	WRITE_ONCE(reqs->match.differs, true);
+	coll_runner_kick(reqs->net->control);
 }
 
 /**
@@ -209,21 +322,27 @@ static void ping_if_due(struct coll_requests *reqs)
  * @instance: of the operation
  * @failure: why
  *
- * Return: 1; 0 if the failure was known; or a negative errno as coll_failed_ops_add().
+ * Return: 1; 0 if the failure was known, or is not kept; or a negative errno as
+ * coll_failed_ops_add().
  */
 int coll_unexpected_fail(struct coll_requests *reqs, u64 instance,
 			 const struct coll_failure *failure)
 {
 	struct coll_failed_ops *failed_ops = reqs->state->failed_ops;
+	int err;
 
 	if (coll_failed_ops_has(failed_ops, instance))
 		return 0;
 	coll_unexpected_remove(reqs, instance);
 	if (coll_instance_is_counted(instance)) {
+		coll_process_alarm(reqs, instance);
 		reqs->match.unexpected->failed_since_success = true;
 		ping_if_due(reqs);
 	}
-	return coll_failed_ops_add(failed_ops, instance, failure, reqs->next_instance) ?: 1;
+	err = coll_failed_ops_add(failed_ops, instance, failure, reqs->next_instance,
+				  coll_process_called(reqs));
+	/* Nothing is kept beside a failure that is 1,024 operations later. */
+	return err ?: coll_failed_ops_has(failed_ops, instance);
 }
 
 /**
@@ -254,19 +373,30 @@ void coll_unexpected_submitted(struct coll_requests *reqs)
 }
 
 /**
+ * coll_unexpected_called() - note that all ranks have called some operations
+ * @reqs: of the member, locked
+ * @count: number of collectives without a key
+ */
+void coll_unexpected_called(struct coll_requests *reqs, u64 count)
+{
+	struct coll_distance *distance = &reqs->match.unexpected->distance;
+
+	lockdep_assert_held(&reqs->state->lock);
+	distance->succeeded = max(distance->succeeded, count);
+}
+
+/**
  * coll_unexpected_succeeded() - note that an operation succeeded, so all ranks have submitted it
  * @reqs: of the member, locked
  * @instance: of the operation
  */
 void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance)
 {
-	struct coll_unexpected *unexpected = reqs->match.unexpected;
-
 	lockdep_assert_held(&reqs->state->lock);
 	if (!coll_instance_is_counted(instance))
 		return;
-	unexpected->failed_since_success = false;
-	unexpected->distance.succeeded = max(unexpected->distance.succeeded, instance + 1);
+	reqs->match.unexpected->failed_since_success = false;
+	coll_unexpected_called(reqs, instance + 1);
 }
 
 /**

@@ -20,7 +20,8 @@ enum {
 /* Flags that reductions take, and all flags that are supported. */
 #define REDUCE_FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
 #define SUPPORTED_FLAGS		(REDUCE_FLAGS | COLLECTIVE_F_KEYED | \
-				 COLLECTIVE_F_VARLEN | COLLECTIVE_F_VECTOR)
+				 COLLECTIVE_F_VARLEN | COLLECTIVE_F_VECTOR | \
+				 COLLECTIVE_F_NOSYNC)
 
 /**
  * struct opcode_info - use that a collective makes of struct collective_op
@@ -94,6 +95,8 @@ static struct coll_plan call_plan(const struct collective_op *op,
 		.root = array_index_nospec(op->root, reqs->id->nranks),
 		.nlanes = reqs->id->nlanes,
 		.reads = reqs->id->reads,
+		.board = reqs->id->board && !(op->flags & COLLECTIVE_F_KEYED),
+		.nosync = op->flags & COLLECTIVE_F_NOSYNC,
 		.count = op->count,
 	};
 }
@@ -106,7 +109,8 @@ static int call_check_unused(const struct collective_op *op, u8 traits)
 	if (op->key > (op->flags & COLLECTIVE_F_KEYED ? COLLECTIVE_KEY_MAX : 0) ||
 	    (op->root && !(traits & TRAIT_ROOTED)) ||
 	    ((op->layout || op->flags & COLLECTIVE_F_VECTOR) && !(traits & TRAIT_LAYOUT)) ||
-	    (op->flags & COLLECTIVE_F_VARLEN && !(traits & TRAIT_VARLEN)))
+	    (op->flags & COLLECTIVE_F_VARLEN && !(traits & TRAIT_VARLEN)) ||
+	    (op->flags & COLLECTIVE_F_NOSYNC && traits & TRAIT_P2P))
 		return -EINVAL;
 	if (traits & TRAIT_EMPTY && (op->count || op->send || op->recv || op->send_buffer ||
 				     op->recv_buffer || op->type))

@@ -14,6 +14,7 @@
 #include "fail/member_state.h"
 #include "limits.h"
 #include "op/busy_poll.h"
+#include "op/immediate.h"
 #include "op/request.h"
 #include "op/requests.h"
 #include "op/wait.h"
@@ -22,6 +23,8 @@ static int wait_collect(struct coll_wait *wait, struct coll_request *request)
 {
 	int error = request->error;
 
+	if (!error && coll_request_bounce(request))
+		error = coll_immediate_store(request);
 	wait->received = request->received;
 	coll_request_free(request);
 	return error;

@@ -618,7 +618,7 @@ static struct coll_recorder *recorder_new(struct coll_recorder_dir *dir,
  * @trace: the member; its @recorder is set
  * @pid: process that joins
  *
- * Context: process; may sleep; the caller serialises calls for a group.
+ * Context: process; may sleep; the caller serialises calls for a group, and charges no cgroup.
  * Return: 0, -EDQUOT or -ENOMEM.
  */
 int coll_recorder_enter(struct coll_recorder_dir *dir, struct coll_charges *charges,
@@ -664,7 +664,7 @@ void coll_recorder_leave(struct coll_trace *trace)
  * @group: name of the group's folders
  * @netns: inode number of the group's network namespace, part of the directory's name
  *
- * Context: process; may sleep.
+ * Context: process; may sleep; the caller charges no cgroup, because users wait for one another.
  */
 void coll_recorder_dir_make(struct coll_recorder_dir *dir, const char *group, unsigned int netns)
 {

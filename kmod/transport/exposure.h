@@ -44,9 +44,22 @@ struct coll_exposure {
 	bool closed;
 };
 
+/**
+ * struct coll_exposer_ops - what a lane does with events of its exposer
+ * @ended: an entry that was closed is not read any more
+ * @wake: another rank has stored on the board what the rank may wait for; rank @latest was the last
+ *	one, or COLL_NO_RANK: none is known
+ *
+ * Called in any context but interrupts, with a lock of the exposer held.
+ */
+struct coll_exposer_ops {
+	void (*ended)(void *owner);
+	void (*wake)(void *owner, u32 latest);
+};
+
 /* The owner. */
 struct coll_exposer *coll_exposer_open(struct coll_local_hub *hub, u32 rank, u32 lane,
-				       void (*ended)(void *owner), void *owner);
+				       const struct coll_exposer_ops *ops, void *owner);
 void coll_exposer_close(struct coll_exposer *exposer);
 void coll_exposure_open(struct coll_exposer *exposer, struct coll_exposure *exposure);
 bool coll_exposure_close(struct coll_exposure *exposure);
@@ -56,5 +69,8 @@ struct coll_exposure *coll_exposer_next_unread(struct coll_exposer *exposer);
 struct coll_exposure *coll_exposure_begin_read(struct coll_local_hub *hub, u32 rank, u32 lane,
 					       u64 instance);
 void coll_exposure_end_read(struct coll_exposure *exposure);
+
+/* A rank that has stored on the board. */
+void coll_exposer_wake(struct coll_local_hub *hub, u32 rank, u32 lane, u32 latest);
 
 #endif /* COLL_EXPOSURE_H */

@@ -17,6 +17,7 @@
 #include <linux/types.h>
 
 struct coll_exposer;
+struct coll_local_board;
 
 /* Most ranks of a group that read each other's memory. */
 #define COLL_LOCAL_READERS_MAX	64
@@ -31,6 +32,7 @@ struct coll_exposer;
  * @addrs: by rank: address by which it has joined last, whether or not it is still a member; of
  *	family AF_UNSPEC: it never has; of IPv4, at the beginning
  * @wishes: by rank: what it has chosen then; enum collective_transport
+ * @board: the board; NULL: there is none [c]
  * @exposers: by rank and lane; read under RCU.  NULL: ranks do not read each other's memory [c]
  */
 struct coll_local_hub {
@@ -40,6 +42,7 @@ struct coll_local_hub {
 	u32 lanes;
 	struct sockaddr_in6 *addrs;
 	u8 *wishes;
+	struct coll_local_board *board;
 	struct coll_exposer __rcu **exposers;
 };
 

@@ -145,6 +145,8 @@ static inline int coll_endpoint_recv(struct coll_endpoint *ep, const void *ptr, 
  *	answer
  * @unsent: bytes that are queued and not sent
  * @lost: of @retransmits, those that the peer did not get twice
+ * @acked: bytes that the peer has acknowledged
+ * @rate: highest rate at which it has, bytes/s; 0: not known
  */
 struct coll_endpoint_info {
 	struct sockaddr_storage local;
@@ -154,6 +156,8 @@ struct coll_endpoint_info {
 	u32 unanswered;
 	u32 unsent;
 	u32 lost;
+	u64 acked;
+	u64 rate;
 };
 
 /**

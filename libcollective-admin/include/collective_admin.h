@@ -409,6 +409,11 @@ struct coll_admin_wait {
  * @near_us: the shortest way of all links of the rank
  * @lossy: the peer to which most segments were lost; COLL_ADMIN_NONE: none was
  * @lost: how many
+ * @narrow: the peer to which the bytes took longest by TCP, at the rate of the link;
+ *	COLL_ADMIN_NONE: no rate is known
+ * @narrow_ms: how long
+ * @narrow_kib: that rate, the highest that was measured; KiB/s
+ * @wide_kib: the highest rate of all links of the rank; KiB/s
  */
 struct coll_admin_slow_links {
 	unsigned int far;
@@ -416,6 +421,10 @@ struct coll_admin_slow_links {
 	unsigned int near_us;
 	unsigned int lossy;
 	unsigned int lost;
+	unsigned int narrow;
+	unsigned int narrow_ms;
+	unsigned int narrow_kib;
+	unsigned int wide_kib;
 };
 
 /**

@@ -20,6 +20,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 	err = coll_operation_elements(operation, count, type, &bytes);
 	if (err)
 		return err;
+	coll_operation_nosync(comm, operation);
 	/* The root only reads the buffer, so a read-only registration suffices. */
 	if (comm->rank == root)
 		operation->send_size = bytes;

@@ -6,12 +6,16 @@
 #include "collective_uring.h"
 #include "comm/operation.h"
 
-static int build(struct coll_operation *operation, const struct collective_op *op)
+/* A module that does not know NOSYNC waits for all ranks. */
+static int build(struct coll_operation *operation, struct coll_comm *comm,
+		 const struct collective_op *op)
 {
 	*operation = (struct coll_operation){ 0 };
 	if (!op)
 		return coll_operation_arg_error(operation, -EINVAL, "there is no description");
 	operation->op = *op;
+	if (op->flags & COLLECTIVE_F_NOSYNC && comm && !coll_comm_knows_nosync(comm))
+		operation->op.flags &= ~COLLECTIVE_F_NOSYNC;
 	return 0;
 }
 
@@ -19,7 +23,7 @@ int coll_submit(struct coll_comm *comm, const struct collective_op *op)
 {
 	struct coll_operation operation;
 
-	return coll_operation_run(comm, &operation, build(&operation, op));
+	return coll_operation_run(comm, &operation, build(&operation, comm, op));
 }
 
 int coll_submit_wait(struct coll_comm *comm, const struct collective_op *op, int timeout_ms,
@@ -31,7 +35,7 @@ int coll_submit_wait(struct coll_comm *comm, const struct collective_op *op, int
 	if (!comm || !request)
 		return -EINVAL;
 	*request = NULL;
-	err = build(&operation, op);
+	err = build(&operation, comm, op);
 	if (err)
 		return coll_operation_run(comm, &operation, err);
 	return coll_operation_run_for(comm, &operation, timeout_ms, request);
@@ -42,7 +46,7 @@ int coll_isubmit(struct coll_comm *comm, const struct collective_op *op,
 {
 	struct coll_operation operation;
 
-	return coll_operation_start(comm, &operation, request, build(&operation, op));
+	return coll_operation_start(comm, &operation, request, build(&operation, comm, op));
 }
 
 int coll_prep_submit(struct io_uring_sqe *sqe, struct coll_comm *comm,
@@ -50,7 +54,7 @@ int coll_prep_submit(struct io_uring_sqe *sqe, struct coll_comm *comm,
 {
 	struct coll_operation operation;
 
-	return coll_operation_prep(comm, &operation, sqe, build(&operation, op));
+	return coll_operation_prep(comm, &operation, sqe, build(&operation, comm, op));
 }
 
 int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
@@ -58,5 +62,5 @@ int coll_submit_init(struct coll_comm *comm, const struct collective_op *op,
 {
 	struct coll_operation operation;
 
-	return coll_operation_init(comm, &operation, request, build(&operation, op));
+	return coll_operation_init(comm, &operation, request, build(&operation, comm, op));
 }

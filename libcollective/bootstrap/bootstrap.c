@@ -13,10 +13,17 @@
 #include "bootstrap/key.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
+#include "bootstrap/version.h"
+#include "collective.h"
 #include "comm/deadline.h"
 
 /* A host that is down is detected after twice this time, in s. */
 #define KEEPALIVE_S		10
+
+uint32_t bootstrap_library_version(void)
+{
+	return COLL_VERSION;
+}
 
 bool bootstrap_is_open(const struct coll_settings *settings)
 {

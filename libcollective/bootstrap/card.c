@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "bootstrap/address.h"
 #include "bootstrap/bytes.h"
 #include "bootstrap/card.h"
 #include "bootstrap/message.h"
@@ -15,9 +17,28 @@
 #define FLAGS	(BOOTSTRAP_CARD_SECURED | BOOTSTRAP_CARD_MADE | BOOTSTRAP_CARD_FIXED | \
 		 BOOTSTRAP_CARD_RDMA)
 
-_Static_assert(TEXT_AT + BOOTSTRAP_CARD_TEXT == BOOTSTRAP_CARD_SIZE, "card");
+#define LIBRARY_AT	764
+
+/* First version that has the library's. */
+#define TELLS_LIBRARY	4
+
+_Static_assert(TEXT_AT + BOOTSTRAP_CARD_TEXT == LIBRARY_AT &&
+	       LIBRARY_AT + sizeof(uint32_t) == BOOTSTRAP_CARD_SIZE, "card");
 
 static const uint8_t magic[4] = { 'C', 'O', 'L', 'X' };
+
+void bootstrap_name_card(const struct bootstrap_card *card, int rank,
+			 char text[BOOTSTRAP_CARD_NAME])
+{
+	char host[COLL_ADDRESS_TEXT];
+
+	if (!card->naddrs) {
+		snprintf(text, BOOTSTRAP_CARD_NAME, "rank %d", rank);
+		return;
+	}
+	coll_address_format_host(&card->addrs[0].addr, host);
+	snprintf(text, BOOTSTRAP_CARD_NAME, "rank %d (at %s)", rank, host);
+}
 
 void bootstrap_write_card(uint8_t to[BOOTSTRAP_CARD_SIZE], const struct bootstrap_card *card)
 {
@@ -45,6 +66,7 @@ void bootstrap_write_card(uint8_t to[BOOTSTRAP_CARD_SIZE], const struct bootstra
 		at[1] = card->addrs[i].prefix;
 	}
 	memcpy(to + TEXT_AT, card->text, strlen(card->text));
+	put32(to + LIBRARY_AT, bootstrap_library_version());
 }
 
 /* Read an address; in round 1 it has no port yet. */
@@ -79,8 +101,14 @@ int bootstrap_read_card(const uint8_t from[BOOTSTRAP_CARD_SIZE], unsigned int ro
 	unsigned int i;
 
 	memset(card, 0, sizeof(*card));
-	if (memcmp(from, magic, sizeof(magic)) || from[4] != BOOTSTRAP_CARD_VERSION ||
-	    from[5] != round)
+	if (memcmp(from, magic, sizeof(magic)))
+		return -EPROTO;
+	card->version.format = from[4];
+	if (from[4] >= TELLS_LIBRARY)
+		card->version.library = get32(from + LIBRARY_AT);
+	if (!bootstrap_version_is_own(&card->version, BOOTSTRAP_CARD_VERSION))
+		return -EPROTONOSUPPORT;
+	if (from[5] != round)
 		return -EPROTO;
 	card->round = round;
 	card->flags = get16(from + 6);

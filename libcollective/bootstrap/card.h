@@ -11,6 +11,7 @@
 #include <linux/collective.h>
 
 #include "bootstrap/secret.h"
+#include "bootstrap/version.h"
 
 /*
  * All numbers are little-endian; a number in front of a field is its offset in bytes.
@@ -22,12 +23,15 @@
  *	80 round 1: secret that rank 0 made, else 0; round 2: proof; 32 bytes
  *	112 host, 16 bytes
  *	128 addresses, 24 bytes each: an entry (message.h) with the prefix length in its byte 1
- *	512 text of the failure, up to 256 bytes, NUL-padded
+ *	512 text of the failure, up to 252 bytes, NUL-padded
+ *	764 library u32: bootstrap_library_version(); text before version 4
+ *
+ * In all versions from 4 on, size, magic, version and library are the same.
  */
-#define BOOTSTRAP_CARD_VERSION		3
+#define BOOTSTRAP_CARD_VERSION		4
 #define BOOTSTRAP_CARD_SIZE		768
 #define BOOTSTRAP_CARD_ADDRS_MAX	16
-#define BOOTSTRAP_CARD_TEXT		256
+#define BOOTSTRAP_CARD_TEXT		252
 #define BOOTSTRAP_HOST_SIZE		16
 
 /* Rounds.  Those of probes are left out unless several addresses remain (bootstrap/probe.h). */
@@ -53,6 +57,7 @@ struct bootstrap_place {
 
 /**
  * struct bootstrap_card - card of one rank
+ * @version: its version, and that of the library
  * @round: BOOTSTRAP_ROUND_*
  * @flags: BOOTSTRAP_CARD_*
  * @rank: rank that wrote it
@@ -69,6 +74,7 @@ struct bootstrap_place {
  * @text: text of @err
  */
 struct bootstrap_card {
+	struct bootstrap_version version;
 	unsigned int round;
 	unsigned int flags;
 	uint32_t rank;
@@ -85,9 +91,18 @@ struct bootstrap_card {
 	char text[BOOTSTRAP_CARD_TEXT + 1];
 };
 
+#define BOOTSTRAP_CARD_NAME	96
+
+/* Write the name of a rank and its first address, such as "rank 2 (at 10.0.0.1)". */
+void bootstrap_name_card(const struct bootstrap_card *card, int rank,
+			 char text[BOOTSTRAP_CARD_NAME]);
+
 void bootstrap_write_card(uint8_t to[BOOTSTRAP_CARD_SIZE], const struct bootstrap_card *card);
 
-/* Return: 0, or -EPROTO: these bytes are no card of @round. */
+/*
+ * Return: 0; -EPROTO: these bytes are no card of @round; or -EPROTONOSUPPORT: they are a card of
+ * another version of the library, and only @card->version is valid.
+ */
 int bootstrap_read_card(const uint8_t from[BOOTSTRAP_CARD_SIZE], unsigned int round,
 			struct bootstrap_card *card);
 

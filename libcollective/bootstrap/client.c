@@ -85,7 +85,7 @@ static int note_failed_attempt(struct client *client, int err, const char *why)
 	coll_address_format(&client->addr, text);
 	snprintf(client->attempts + at, sizeof(client->attempts) - at, "%s%s: %s", at ? "; " : "",
 		 text, why ? why : coll_errno_text(-err));
-	if (err == -EACCES || err == -EPROTO)
+	if (err == -EACCES || err == -EPROTO || err == -EPROTONOSUPPORT)
 		client->error = err;
 	client->not_bootstrap += err == -EPROTO;
 	return -EAGAIN;
@@ -148,6 +148,20 @@ static int read_all(int fd, uint8_t *to, size_t size, uint64_t deadline)
 	return 0;
 }
 
+static int refuse_version(const struct client *client, const struct bootstrap_head *head, char *why)
+{
+	char own[20] = "this rank", text[BOOTSTRAP_VERSION_TEXT];
+	char address[COLL_ADDRESS_TEXT], other[COLL_ADDRESS_TEXT + 20];
+
+	if (client->settings->rank != COLL_RANK_AUTO)
+		snprintf(own, sizeof(own), "rank %d", client->settings->rank);
+	coll_address_format(&client->addr, address);
+	snprintf(other, sizeof(other), "rank 0 (%s)", address);
+	bootstrap_version_differs(text, other, &head->version, own);
+	strcpy(why, text);
+	return -EPROTONOSUPPORT;
+}
+
 /*
  * Read one message into @body; a FAIL becomes its errno, with its text in @why.  Return: the
  * kind of the message, or a negative errno.
@@ -155,22 +169,25 @@ static int read_all(int fd, uint8_t *to, size_t size, uint64_t deadline)
 static int read_message(struct client *client, uint8_t *body, size_t max,
 			size_t *length, uint64_t deadline, char why[BOOTSTRAP_FAIL_MAX])
 {
-	uint8_t head[BOOTSTRAP_HEAD_SIZE];
-	int kind, err;
+	uint8_t bytes[BOOTSTRAP_HEAD_SIZE];
+	struct bootstrap_head head;
+	int err;
 
 	why[0] = '\0';
-	err = read_all(client->fd, head, sizeof(head), deadline);
+	err = read_all(client->fd, bytes, sizeof(bytes), deadline);
 	if (err)
 		return err;
-	kind = bootstrap_read_head(head, max, length);
-	if (kind < 0) {
-		snprintf(why, BOOTSTRAP_FAIL_MAX,
-			 "the program that answers is no rendezvous of this version");
-		return kind;
+	err = bootstrap_read_head(bytes, max, &head);
+	if (err) {
+		snprintf(why, BOOTSTRAP_FAIL_MAX, "the program that answers is no rendezvous");
+		return err;
 	}
+	if (!bootstrap_version_is_own(&head.version, BOOTSTRAP_VERSION))
+		return refuse_version(client, &head, why);
+	*length = head.length;
 	err = read_all(client->fd, body, *length, deadline);
-	if (err || kind != BOOTSTRAP_FAIL)
-		return err ?: kind;
+	if (err || head.kind != BOOTSTRAP_FAIL)
+		return err ?: head.kind;
 	return bootstrap_read_fail(body, *length, why, BOOTSTRAP_FAIL_MAX);
 }
 
@@ -257,7 +274,8 @@ static int explain_rejection(struct client *client, int kind, const char *why)
 					   "it closed the connection" : NULL);
 	if (!client->root_trusted) {
 		snprintf(text, sizeof(text), "it reports without a proof: %s", why);
-		return note_failed_attempt(client, kind == -EPROTO ? kind : -EACCES, text);
+		return note_failed_attempt(client, kind == -EPROTO || kind == -EPROTONOSUPPORT ?
+					   kind : -EACCES, text);
 	}
 	if (kind == -EAGAIN || kind == -EPROTO)
 		return note_failed_attempt(client, kind, why);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 #include <errno.h>
-#include <nettle/memops.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,11 +8,11 @@
 
 #include "bootstrap/address.h"
 #include "bootstrap/bootstrap.h"
-#include "bootstrap/bytes.h"
 #include "bootstrap/card.h"
 #include "bootstrap/gather.h"
 #include "bootstrap/place.h"
 #include "bootstrap/probe.h"
+#include "bootstrap/proof.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
 #include "comm/deadline.h"
@@ -79,12 +78,20 @@ static int exchange_bytes(struct gather *gather)
 static int read_card(const struct gather *gather, int rank, struct bootstrap_card *card)
 {
 	const unsigned int round = gather->own.round;
+	char text[BOOTSTRAP_VERSION_TEXT], other[20], own[20];
+	int err = bootstrap_read_card(gather->bytes + (size_t)rank * BOOTSTRAP_CARD_SIZE, round,
+				      card);
 
-	if (!bootstrap_read_card(gather->bytes + (size_t)rank * BOOTSTRAP_CARD_SIZE, round, card))
+	if (!err)
 		return 0;
-	return coll_fail(gather->detail, -EPROTO,
-			 "what the exchange gave for rank %d is no card of round %u: do all ranks run this version of the library, and does the exchange keep the order of ranks?",
-			 rank, round);
+	if (err == -EPROTO)
+		return coll_fail(gather->detail, err,
+				 "what the exchange gave for rank %d is no card of round %u: does it keep the order of ranks and of calls?",
+				 rank, round);
+	snprintf(other, sizeof(other), "rank %d", rank);
+	snprintf(own, sizeof(own), "rank %d", gather->settings->rank);
+	bootstrap_version_differs(text, other, &card->version, own);
+	return coll_fail(gather->detail, err, "%s", text);
 }
 
 /* Exchange this rank's card for all cards. */
@@ -145,6 +152,19 @@ static int exchange_number(struct gather *gather, struct probe *probe, unsigned 
 	return err;
 }
 
+/* Either all ranks have a secret, or none has: the rank @rank differs from rank 0. */
+static int refuse_secret(const struct gather *gather, int rank)
+{
+	const bool has = gather->cards[rank].flags & BOOTSTRAP_CARD_SECURED;
+	char names[2][BOOTSTRAP_CARD_NAME];
+
+	bootstrap_name_card(&gather->cards[rank], rank, names[!has]);
+	bootstrap_name_card(&gather->cards[0], 0, names[has]);
+	return coll_fail(gather->detail, -EACCES,
+			 "%s has a secret, and %s has none: give it to all ranks or to none (see COLL_SECRET)",
+			 names[0], names[1]);
+}
+
 /* Compare the card of a rank with that of rank 0. */
 static int check_card(const struct gather *gather, int rank)
 {
@@ -164,9 +184,7 @@ static int check_card(const struct gather *gather, int rank)
 				 "rank %d wants group %s, rank 0 has %s", rank, card->name,
 				 first->name);
 	if (secured != (first->flags & BOOTSTRAP_CARD_SECURED))
-		return coll_fail(gather->detail, -EACCES,
-				 "rank %d has a secret, and rank %d has none: give it to all ranks or to none (see COLL_SECRET)",
-				 secured ? rank : 0, secured ? 0 : rank);
+		return refuse_secret(gather, rank);
 	return 0;
 }
 
@@ -243,20 +261,6 @@ static int introduce(struct gather *gather)
 		memcpy(gather->own.secret, settings->secret->key, COLLECTIVE_SECRET_SIZE);
 	}
 	return exchange_cards(gather) ?: agree(gather);
-}
-
-/*
- * Proof that @rank knows the secret.  Proofs of two ranks differ, so that no rank can send back
- * another's.
- */
-static void make_proof(const struct coll_settings *settings, int rank,
-		       uint8_t proof[COLL_PROOF_SIZE])
-{
-	uint8_t message[12], nonce[COLL_NONCE_SIZE] = { 0 };
-
-	put64(message, settings->id);
-	put32(message + 8, rank);
-	coll_secret_prove(settings, COLL_SIDE_CARD, message, sizeof(message), nonce, proof);
 }
 
 /* Try the addresses until all hosts are reached.  Return: 0 or a negative errno. */
@@ -353,33 +357,20 @@ static int report_address(struct gather *gather, const struct sockaddr_storage *
 		gather->own.addrs[0].addr = *addr;
 		gather->own.naddrs = 1;
 		if (gather->settings->secured)
-			make_proof(gather->settings, gather->settings->rank, gather->own.secret);
+			bootstrap_make_proof(gather->settings, gather->settings->rank,
+					     gather->own.secret);
 	}
 	return exchange_cards(gather) ?: check_failures(gather);
-}
-
-static int check_proof(const struct gather *gather, int rank)
-{
-	uint8_t proof[COLL_PROOF_SIZE];
-
-	if (!gather->settings->secured)
-		return 0;
-	make_proof(gather->settings, rank, proof);
-	if (memeql_sec(proof, gather->cards[rank].secret, sizeof(proof)))
-		return 0;
-	return coll_fail(gather->detail, -EACCES,
-			 "rank %d and rank %d have different secrets (see COLL_SECRET)",
-			 gather->settings->rank, rank);
 }
 
 static int read_addresses(struct gather *gather, const struct sockaddr_storage *own,
 			  struct sockaddr_storage *peers)
 {
-	int i, err = agree_on_lanes(gather);
+	int i, err = agree_on_lanes(gather) ?:
+		     bootstrap_check_proofs(gather->cards, gather->settings, gather->detail);
 
 	for (i = 0; !err && i < gather->settings->nranks; i++) {
-		err = check_proof(gather, i);
-		if (!err && gather->cards[i].naddrs != 1)
+		if (gather->cards[i].naddrs != 1)
 			err = coll_fail(gather->detail, -EPROTO, "rank %d sent no address", i);
 		peers[i] = gather->cards[i].addrs[0].addr;
 		coll_address_scope(&peers[i], own);

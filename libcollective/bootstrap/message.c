@@ -10,11 +10,21 @@
 
 static const uint8_t magic[4] = { 'C', 'O', 'L', 'R' };
 
+/* Places in the body of a HELLO. */
+#define HELLO_RANK_AT	0
+#define HELLO_JOB_AT	88
+
+void bootstrap_write_version(uint8_t *to, unsigned int version)
+{
+	to[4] = version;
+	put32(to + 12, version < BOOTSTRAP_VERSION_TELLS_LIBRARY ? 0 : bootstrap_library_version());
+}
+
 size_t bootstrap_write_head(uint8_t *to, enum bootstrap_kind kind, size_t length)
 {
 	memset(to, 0, BOOTSTRAP_HEAD_SIZE);
 	memcpy(to, magic, sizeof(magic));
-	to[4] = BOOTSTRAP_VERSION;
+	bootstrap_write_version(to, BOOTSTRAP_VERSION);
 	to[5] = kind;
 	put32(to + 8, length);
 	return BOOTSTRAP_HEAD_SIZE + length;
@@ -62,13 +72,13 @@ size_t bootstrap_write_hello(uint8_t *to, const struct bootstrap_hello *hello)
 {
 	uint8_t *body = to + BOOTSTRAP_HEAD_SIZE;
 
-	put32(body, hello->rank);
+	put32(body + HELLO_RANK_AT, hello->rank);
 	put32(body + 4, hello->nranks);
 	put32(body + 8, hello->lanes);
 	put32(body + 12, hello->left_ms);
 	put_name(body + 16, hello->name);
 	memcpy(body + 16 + BOOTSTRAP_NAME_SIZE, hello->nonce, COLL_NONCE_SIZE);
-	put64(body + 88, hello->job);
+	put64(body + HELLO_JOB_AT, hello->job);
 	put64(body + 96, hello->process);
 	put32(body + 104, hello->attempt);
 	put32(body + 108, hello->returns);
@@ -141,14 +151,26 @@ size_t bootstrap_write_proof(uint8_t *to, const uint8_t *proof)
 	return bootstrap_write_head(to, BOOTSTRAP_PROOF, COLL_PROOF_SIZE);
 }
 
-int bootstrap_read_head(const uint8_t *from, size_t max, size_t *length)
+int bootstrap_read_head(const uint8_t *from, size_t max, struct bootstrap_head *head)
 {
-	if (memcmp(from, magic, sizeof(magic)) ||
-	    from[4] != BOOTSTRAP_VERSION || get16(from + 6) ||
-	    get32(from + 12))
+	*head = (struct bootstrap_head) {
+		.kind = from[5],
+		.length = get32(from + 8),
+		.version = { .format = from[4], .library = get32(from + 12) },
+	};
+	if (memcmp(from, magic, sizeof(magic)) || !head->kind || get16(from + 6) ||
+	    head->length > max)
 		return -EPROTO;
-	*length = get32(from + 8);
-	return *length <= max && from[5] ? from[5] : -EPROTO;
+	return 0;
+}
+
+int bootstrap_read_hello_rank(const uint8_t *from, size_t length, uint32_t *rank, uint64_t *job)
+{
+	if (length < HELLO_JOB_AT + sizeof(*job))
+		return -EPROTO;
+	*rank = get32(from + HELLO_RANK_AT);
+	*job = get64(from + HELLO_JOB_AT);
+	return 0;
 }
 
 int bootstrap_read_hello(const uint8_t *from, size_t length,
@@ -156,12 +178,12 @@ int bootstrap_read_hello(const uint8_t *from, size_t length,
 {
 	if (length != BOOTSTRAP_HELLO_SIZE)
 		return -EPROTO;
-	hello->rank = get32(from);
+	hello->rank = get32(from + HELLO_RANK_AT);
 	hello->nranks = get32(from + 4);
 	hello->lanes = get32(from + 8);
 	hello->left_ms = get32(from + 12);
 	memcpy(hello->nonce, from + 16 + BOOTSTRAP_NAME_SIZE, COLL_NONCE_SIZE);
-	hello->job = get64(from + 88);
+	hello->job = get64(from + HELLO_JOB_AT);
 	hello->process = get64(from + 96);
 	hello->attempt = get32(from + 104);
 	hello->returns = get32(from + 108);

@@ -11,13 +11,15 @@
 #include <sys/socket.h>
 
 #include "bootstrap/secret.h"
+#include "bootstrap/version.h"
 #include "comm/config.h"
 
 /*
  * All numbers are little-endian; a number in front of a field is its offset in bytes.
  *
  *	head	 0 magic "COLR"  4 version u8  5 kind u8  6 0 u16
- *		 8 length u32 of the body, which follows the head  12 0 u32
+ *		 8 length u32 of the body, which follows the head
+ *		12 library u32: bootstrap_library_version(); 0 before version 5
  *	HELLO	 0 rank u32, 2^32 - 1: any  4 nranks u32  8 lanes u32  12 time left, ms u32
  *		16 name, NUL-padded, 40 bytes  56 nonce, 32 bytes, zero: no secret
  *		88 job u64, 0: unknown  96 process u64  104 attempt u32
@@ -36,8 +38,15 @@
  *		 4 rejoin port u16 (rejoin_port.h; 0: none)
  *		 6 offers u16, 1: RDMA (coll_address_offers_rdma(); 0 from older libraries)
  *		 8 address, 16 bytes (IPv4: the first 4)
+ *
+ * In all versions the head and FAIL are the same, and so are rank and job of HELLO: ranks with
+ * libraries of two versions can tell each other so.  Until a version of the library is released,
+ * this version also rises with the operations that the library calls by itself (version.h).
  */
-#define BOOTSTRAP_VERSION	4
+#define BOOTSTRAP_VERSION	5
+
+/* First version in which the head has the library's. */
+#define BOOTSTRAP_VERSION_TELLS_LIBRARY	5
 
 #define BOOTSTRAP_HEAD_SIZE		16
 #define BOOTSTRAP_ENTRY_SIZE		24
@@ -61,6 +70,18 @@ enum bootstrap_kind {
 	BOOTSTRAP_CHALLENGE,
 	BOOTSTRAP_PROOF,
 	BOOTSTRAP_WAIT,
+};
+
+/**
+ * struct bootstrap_head - head of a message
+ * @kind: its kind, enum bootstrap_kind
+ * @length: size of its body in bytes
+ * @version: its version, and that of the library
+ */
+struct bootstrap_head {
+	int kind;
+	size_t length;
+	struct bootstrap_version version;
 };
 
 /**
@@ -144,11 +165,18 @@ size_t bootstrap_write_head(uint8_t *to, enum bootstrap_kind kind, size_t length
 /* Write one entry, BOOTSTRAP_ENTRY_SIZE bytes. */
 void bootstrap_write_entry(uint8_t *to, const struct sockaddr_storage *addr);
 
+/* Write the versions into the head of a message, for a reader of another version. */
+void bootstrap_write_version(uint8_t *to, unsigned int version);
+
 /*
- * Read a head; @length is set to that of the body.  Return: the kind, or -EPROTO, also if
- * @length exceeds @max.
+ * Read a head of any version.  Return: 0, or -EPROTO: it is none, or the body is larger than @max
+ * bytes.
  */
-int bootstrap_read_head(const uint8_t *from, size_t max, size_t *length);
+int bootstrap_read_head(const uint8_t *from, size_t max, struct bootstrap_head *head);
+
+/* Read rank and job of a HELLO of any version.  Return: 0 or -EPROTO. */
+int bootstrap_read_hello_rank(const uint8_t *from, size_t length, uint32_t *rank, uint64_t *job);
+
 int bootstrap_read_hello(const uint8_t *from, size_t length,
 			 struct bootstrap_hello *hello);
 int bootstrap_read_wait(const uint8_t *from, size_t length, struct bootstrap_wait *wait);

@@ -27,6 +27,7 @@ enum bootstrap_rank_state {
  * @fd: socket, non-blocking; -1: this slot is free
  * @rank: rank of the client; -1: the client is unauthenticated
  * @accepted_at: time of accept() (comm/deadline.h)
+ * @version: version of the client's messages; 0: unknown
  * @in_len: number of bytes in @in
  * @last_sent: number of bytes sent of @last of struct bootstrap_root
  * @from: address of the client
@@ -39,6 +40,7 @@ struct bootstrap_conn {
 	int fd;
 	int rank;
 	uint64_t accepted_at;
+	unsigned int version;
 	size_t in_len;
 	size_t last_sent;
 	struct sockaddr_storage from;

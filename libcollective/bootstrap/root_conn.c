@@ -45,12 +45,16 @@ static void reject(struct bootstrap_root *root, struct bootstrap_conn *conn, int
 		   const char *text)
 {
 	uint8_t message[BOOTSTRAP_MESSAGE_MAX];
+	size_t size = bootstrap_write_fail(message, err, text);
 	char from[COLL_ADDRESS_TEXT];
 
 	coll_address_format(&conn->from, from);
 	snprintf(root->rejected, sizeof(root->rejected), "%s: %s", from, text);
+	/* A library reads a FAIL of its own version only. */
+	if (conn->version)
+		bootstrap_write_version(message, conn->version);
 	/* The client gets the reason, or at least sees the connection closed. */
-	(void)send_message(conn, message, bootstrap_write_fail(message, err, text));
+	(void)send_message(conn, message, size);
 	bootstrap_conn_close(conn);
 }
 
@@ -184,6 +188,18 @@ int bootstrap_root_welcome(struct bootstrap_root *root, int rank)
 	return 0;
 }
 
+/*
+ * Is the client of this group's job?  If not, it is rejected: for example a process of an earlier
+ * run that still looks for its own rank 0.
+ */
+static bool check_job(struct bootstrap_root *root, struct bootstrap_conn *conn, uint64_t job)
+{
+	if (!job || !root->settings->job || job == root->settings->job)
+		return true;
+	reject(root, conn, -EAGAIN, "rank 0 there is of another job");
+	return false;
+}
+
 /* Does @hello belong to this group?  If not, the client is rejected. */
 static bool check_hello(struct bootstrap_root *root, struct bootstrap_conn *conn,
 			const struct bootstrap_hello *hello)
@@ -191,11 +207,8 @@ static bool check_hello(struct bootstrap_root *root, struct bootstrap_conn *conn
 	const struct coll_settings *settings = root->settings;
 	char text[200];
 
-	/* For example a process of an earlier run that still looks for its own rank 0. */
-	if (hello->job && settings->job && hello->job != settings->job) {
-		reject(root, conn, -EAGAIN, "rank 0 there is of another job");
+	if (!check_job(root, conn, hello->job))
 		return false;
-	}
 	if (hello->name[0] && strcmp(hello->name, settings->name)) {
 		snprintf(text, sizeof(text),
 			 "this is the rendezvous of group %s, not of %s",
@@ -427,15 +440,65 @@ static void note_translation(struct bootstrap_root *root, int rank,
 		bootstrap_note_translation(root->settings, rank, from, &root->peers[rank]);
 }
 
+static int protocol_error(struct bootstrap_root *root, struct bootstrap_conn *conn, int err)
+{
+	char from[COLL_ADDRESS_TEXT];
+
+	if (conn->rank < 0) {
+		reject(root, conn, -EPROTO, "malformed message");
+		return 0;
+	}
+	if (root->has_ended)
+		return bootstrap_conn_lost(root, conn);
+	coll_address_format(&conn->from, from);
+	return coll_fail(&root->failure, err,
+			 "rank %d (%s) broke the protocol of the rendezvous", conn->rank, from);
+}
+
+/*
+ * The client's library is of another version.  It can be asked for no proof.  So it ends a group
+ * that has no secret, as other contradictions do, and counts as missing in one that has a secret.
+ */
+static int refuse_version(struct bootstrap_root *root, struct bootstrap_conn *conn,
+			  const struct bootstrap_head *head)
+{
+	char text[BOOTSTRAP_VERSION_TEXT], from[COLL_ADDRESS_TEXT];
+	char who[20] = "a rank", where[COLL_ADDRESS_TEXT + 32];
+	uint32_t rank;
+	uint64_t job;
+
+	if (conn->rank >= 0 || conn->challenged || head->kind != BOOTSTRAP_HELLO ||
+	    bootstrap_read_hello_rank(conn->in + BOOTSTRAP_HEAD_SIZE, head->length, &rank, &job))
+		return protocol_error(root, conn, -EPROTO);
+	if (!check_job(root, conn, job))
+		return 0;
+	if (rank != BOOTSTRAP_RANK_ANY)
+		snprintf(who, sizeof(who), "rank %u", rank);
+	if (root->settings->secured || root->has_ended) {
+		bootstrap_version_differs(text, who, &head->version, "rank 0");
+		reject(root, conn, -EPROTONOSUPPORT, text);
+		return 0;
+	}
+	coll_address_format(&conn->from, from);
+	snprintf(where, sizeof(where), "%s (%s)", who, from);
+	bootstrap_version_differs(text, where, &head->version, "rank 0");
+	coll_fail(&root->failure, -EPROTONOSUPPORT, "%s", text);
+	return refuse(root, conn, -EPROTONOSUPPORT);
+}
+
 /* Handle the message in @conn->in. */
-static int handle_message(struct bootstrap_root *root, struct bootstrap_conn *conn, int kind,
-			  size_t length)
+static int handle_message(struct bootstrap_root *root, struct bootstrap_conn *conn,
+			  const struct bootstrap_head *head)
 {
 	const uint8_t *body = conn->in + BOOTSTRAP_HEAD_SIZE;
+	const size_t length = head->length;
+	const int kind = head->kind;
 	char text[400], from[COLL_ADDRESS_TEXT];
 	struct bootstrap_rank *at;
 	int err;
 
+	if (!bootstrap_version_is_own(&head->version, BOOTSTRAP_VERSION))
+		return refuse_version(root, conn, head);
 	if (conn->rank < 0)
 		return handle_unauthenticated(root, conn, kind, body, length);
 	if (root->has_ended)
@@ -458,41 +521,26 @@ static int handle_message(struct bootstrap_root *root, struct bootstrap_conn *co
 	return 0;
 }
 
-static int protocol_error(struct bootstrap_root *root, struct bootstrap_conn *conn, int err)
-{
-	char from[COLL_ADDRESS_TEXT];
-
-	if (conn->rank < 0) {
-		reject(root, conn, -EPROTO, "malformed message");
-		return 0;
-	}
-	if (root->has_ended)
-		return bootstrap_conn_lost(root, conn);
-	coll_address_format(&conn->from, from);
-	return coll_fail(&root->failure, err,
-			 "rank %d (%s) broke the protocol of the rendezvous", conn->rank, from);
-}
-
 int bootstrap_conn_read(struct bootstrap_root *root, struct bootstrap_conn *conn)
 {
-	size_t want, length;
-	int kind, err;
+	struct bootstrap_head head;
+	size_t want;
 	ssize_t got;
+	int err;
 
 	for (;;) {
 		want = BOOTSTRAP_HEAD_SIZE;
-		length = 0;
-		kind = 0;
+		head.kind = 0;
 		if (conn->in_len >= BOOTSTRAP_HEAD_SIZE) {
-			kind = bootstrap_read_head(conn->in, BOOTSTRAP_FAIL_MAX,
-						   &length);
-			if (kind < 0)
-				return protocol_error(root, conn, kind);
-			want += length;
+			err = bootstrap_read_head(conn->in, BOOTSTRAP_FAIL_MAX, &head);
+			if (err)
+				return protocol_error(root, conn, err);
+			conn->version = head.version.format;
+			want += head.length;
 		}
-		if (kind && conn->in_len == want) {
+		if (head.kind && conn->in_len == want) {
 			conn->in_len = 0;
-			err = handle_message(root, conn, kind, length);
+			err = handle_message(root, conn, &head);
 			if (err || conn->fd < 0)
 				return err;
 			continue;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "board/mapping.h"
 #include "bootstrap/address.h"
 #include "bootstrap/rejoin_port.h"
 #include "bootstrap/secret.h"
@@ -15,6 +16,7 @@
 #include "comm/deadline.h"
 #include "comm/device.h"
 #include "comm/process.h"
+#include "error/detail.h"
 #include "error/failure_text.h"
 #include "shrink/shrink.h"
 
@@ -99,6 +101,7 @@ void coll_comm_free(struct coll_comm *comm)
 {
 	if (!comm)
 		return;
+	coll_mapping_free(comm->mapping, !coll_comm_is_foreign(comm));
 	if (comm->fd >= 0)
 		close(comm->fd);
 	coll_rejoin_port_close(&comm->settings);
@@ -127,6 +130,44 @@ static void format_place(const struct coll_comm *comm, unsigned int rank, char *
 	snprintf(text + used, size - used, "; rank %u listens at %s", rank, address);
 }
 
+/*
+ * Why CONNECT has failed.  An error of this host's network, such as ENETUNREACH, is not that of the
+ * reason, for which all ranks have the same errno.
+ */
+static void format_why(const struct collective_reason *reason, int err, char *text, size_t size)
+{
+	if (reason->kind != COLLECTIVE_REASON_RESET)
+		coll_failure_format(reason, text, size);
+	else if (reason->error == (__u32)-err)
+		snprintf(text, size,
+			 "the connection between rank %u and rank %u could not be made, or was reset",
+			 reason->rank_a, reason->rank_b);
+	else
+		snprintf(text, size, "rank %u cannot be called: %s", reason->rank_b,
+			 coll_errno_text(-err));
+}
+
+/* Without a mapping, as in a kernel that has none, the kernel executes all operations. */
+static void map_board(struct coll_comm *comm)
+{
+	if (!comm->settings.private)
+		comm->mapping = coll_mapping_new(comm->fd, comm->rank, comm->nranks,
+						 comm->settings.algorithm);
+}
+
+bool coll_comm_knows_nosync(struct coll_comm *comm)
+{
+	enum coll_feature nosync = __atomic_load_n(&comm->nosync, __ATOMIC_RELAXED);
+
+	if (nosync == COLL_FEATURE_UNASKED) {
+		nosync = coll_device_has(comm->fd, COLLECTIVE_FEATURE_NOSYNC) ?
+			 COLL_FEATURE_KNOWN : COLL_FEATURE_MISSING;
+		/* Other threads find the same. */
+		__atomic_store_n(&comm->nosync, nosync, __ATOMIC_RELAXED);
+	}
+	return nosync == COLL_FEATURE_KNOWN;
+}
+
 int coll_comm_connect(struct coll_comm *comm,
 		      const struct sockaddr_storage *peers,
 		      struct coll_detail *detail)
@@ -145,10 +186,15 @@ int coll_comm_connect(struct coll_comm *comm,
 	}
 	err = coll_device_connect(comm->fd, peers, comm->nranks,
 				  coll_deadline_left(settings->deadline));
+	if (!err) {
+		map_board(comm);
+		if (settings->nosync)
+			coll_comm_knows_nosync(comm);
+	}
 	if (!err || err == -EINPROGRESS)
 		return err;
 	if (!coll_device_status(comm->fd, &status)) {
-		coll_failure_format(&status.group, why, sizeof(why));
+		format_why(&status.group, err, why, sizeof(why));
 		format_place(comm, status.group.rank_a, where, sizeof(where));
 		format_place(comm, status.group.rank_b, where, sizeof(where));
 	}
@@ -180,6 +226,11 @@ int coll_rank(const struct coll_comm *comm)
 int coll_size(const struct coll_comm *comm)
 {
 	return comm ? comm->nranks : -EINVAL;
+}
+
+size_t coll_small_bytes(const struct coll_comm *comm)
+{
+	return comm && comm->mapping ? COLL_MAPPING_BYTES : 0;
 }
 
 const char *coll_name(const struct coll_comm *comm)

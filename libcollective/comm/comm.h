@@ -9,9 +9,20 @@
 #include "collective.h"
 #include "comm/config.h"
 
+struct coll_mapping;
 struct coll_region;
 struct coll_shrink;
 struct request;
+
+/** enum coll_feature - what is known of a feature of the module */
+enum coll_feature {
+	COLL_FEATURE_UNASKED,
+	COLL_FEATURE_KNOWN,
+	COLL_FEATURE_MISSING,
+};
+
+/** coll_comm_knows_nosync - does the module know COLLECTIVE_F_NOSYNC?  It is asked once. */
+bool coll_comm_knows_nosync(struct coll_comm *comm);
 
 /**
  * struct coll_comm - communicator: this process's membership in a group
@@ -24,6 +35,9 @@ struct request;
  *	as many as fit
  * @addr: address at which the kernel listens for this rank, with the rejoin port
  * @peers: such addresses of all ranks, by rank; NULL before CONNECT
+ * @mapping: the group's board in this process (board/mapping.h); NULL before CONNECT, or if there
+ *	is none
+ * @nosync: does the module know COLLECTIVE_F_NOSYNC?
  * @lock: protects the fields below up to @detail
  * @regions: memory known to mem.c, in no order
  * @nregions: number of @regions
@@ -31,6 +45,7 @@ struct request;
  * @failure: text of the latest failure of which the kernel knows no reason; or empty
  * @failure_instance: latest failed operation when @failure was written
  * @failure_kind: reason of the group's failure then, enum collective_reason_kind
+ * @why_aborted: why this rank has aborted the group, as the program says; or empty
  * @requests: list of operations under way, see request.c
  * @detail: text that coll_error_detail() returned last
  * @split_lock: serializes coll_split() and coll_shrink(); taken before @lock; protects the
@@ -50,6 +65,8 @@ struct coll_comm {
 	size_t name_stem;
 	struct sockaddr_storage addr;
 	struct sockaddr_storage *peers;
+	struct coll_mapping *mapping;
+	enum coll_feature nosync;
 
 	pthread_mutex_t lock;
 	struct coll_region *regions;
@@ -58,6 +75,7 @@ struct coll_comm {
 	char failure[COLL_DETAIL_SIZE];
 	__u64 failure_instance;
 	__u32 failure_kind;
+	char why_aborted[COLL_DETAIL_SIZE / 2];
 	struct request *requests;
 	char detail[COLL_DETAIL_SIZE];
 

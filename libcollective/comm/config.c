@@ -198,7 +198,8 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 		     struct coll_detail *detail)
 {
 	unsigned long lanes = 0, init_ms = INIT_TIMEOUT_MS, ms = 0, beat = 0;
-	unsigned long insecure = 0, reproducible = 0, wide = 0, check = 0;
+	unsigned long insecure = 0, reproducible = 0, wide = 0, check = 0, private = 0;
+	unsigned long nosync = 0;
 	const char *name = config->name ?: coll_env_text("COLL_NAME");
 	const char *local = config->local_addr ?: coll_env_text("COLL_LOCAL_ADDR");
 	const char *ports = config->ports ?: coll_env_text("COLL_PORTS");
@@ -224,6 +225,8 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	      coll_env_number("COLL_INSECURE", 1, &insecure, detail) ?:
 	      coll_env_number("COLL_REPRODUCIBLE", 1, &reproducible, detail) ?:
 	      coll_env_number("COLL_WIDE", 1, &wide, detail) ?:
+	      coll_env_number("COLL_PRIVATE", 1, &private, detail) ?:
+	      coll_env_number("COLL_NOSYNC", 1, &nosync, detail) ?:
 	      coll_env_number("COLL_CHECK_DATAGRAMS", 1, &check, detail);
 	if (err)
 		return err;
@@ -252,8 +255,12 @@ int coll_config_read(struct coll_settings *settings, const struct coll_config *c
 	settings->insecure = insecure || config->flags & COLL_CONFIG_INSECURE;
 	settings->reproducible = reproducible ||
 			      config->flags & COLL_CONFIG_REPRODUCIBLE;
-	settings->check_datagrams = check;
+	settings->check_datagrams = check || config->flags & COLL_CONFIG_CHECK_DATAGRAMS;
+	settings->interrupt = config->interrupt;
+	settings->interrupt_context = config->interrupt_context;
 	settings->wide = wide || config->flags & COLL_CONFIG_WIDE;
+	settings->private = private || config->flags & COLL_CONFIG_PRIVATE;
+	settings->nosync = nosync || config->flags & COLL_CONFIG_NOSYNC;
 	settings->init_timeout_ms = config->init_timeout_ms ?: init_ms;
 	/* 0 in either place means the default. */
 	if (!settings->init_timeout_ms)

@@ -60,6 +60,8 @@ enum coll_bootstrap {
  *	reference, copies have none
  * @reproducible: true if reductions take the elements in the order of ranks
  * @wide: true if reductions keep sums of 16-bit floats in 32 bits
+ * @private: true if no process may map the group's board
+ * @nosync: true if calls need not wait for all ranks
  * @name: name of the group; empty: rank 0 chooses
  * @id: id of the group, which rank 0 chooses
  * @job: number of the launcher's job; 0: unknown
@@ -81,6 +83,8 @@ enum coll_bootstrap {
  * @deadline: end of @init_timeout_ms (comm/deadline.h)
  * @places: text: what is known of addresses that may explain why ranks cannot connect; or empty
  * @check_datagrams: true if coll_init() finds out whether they pass between the hosts
+ * @interrupt: function of the caller's that may end a call (comm/interrupt.h); NULL: none
+ * @interrupt_context: its argument
  * @rejoin_fd: socket of the rejoin port (bootstrap/rejoin_port.h); -1: none
  */
 struct coll_settings {
@@ -96,6 +100,8 @@ struct coll_settings {
 	struct coll_secret *secret;
 	bool reproducible;
 	bool wide;
+	bool private;
+	bool nosync;
 	bool check_datagrams;
 	char name[COLLECTIVE_NAME_MAX + 1];
 	__u64 id;
@@ -117,6 +123,8 @@ struct coll_settings {
 	__u8 algorithm[COLLECTIVE_OPCODES_MAX];
 	uint64_t deadline;
 	char places[COLL_PLACES_SIZE];
+	int (*interrupt)(void *context);
+	void *interrupt_context;
 	int rejoin_fd;
 };
 

@@ -94,6 +94,13 @@ close:
 	return err;
 }
 
+bool coll_device_has(int fd, __u64 feature)
+{
+	struct collective_query query = { .size = sizeof(query) };
+
+	return !call(fd, COLLECTIVE_IOC_QUERY, &query) && query.features & feature;
+}
+
 /* Why JOIN has failed. */
 static const char *join_error(const struct coll_settings *settings, int err)
 {
@@ -143,11 +150,18 @@ int coll_device_join(int fd, const struct coll_settings *settings,
 
 	_Static_assert(sizeof(join.addr) == sizeof(*addr),
 		       "COLLECTIVE_ADDR_SIZE is sockaddr_storage");
+	/* A kernel without boards knows no flag. */
+	join.flags = settings->private ? COLLECTIVE_JOIN_PRIVATE : 0;
 	memcpy(join.name, settings->name, strlen(settings->name));
 	memcpy(join.algorithm, settings->algorithm, sizeof(join.algorithm));
 	if (settings->secured)
 		memcpy(join.secret, settings->secret->key, sizeof(join.secret));
 	err = join_at_port(fd, settings, &join, addr);
+	/* A kernel that does not know the flag maps nothing. */
+	if (err == -EINVAL && join.flags) {
+		join.flags = 0;
+		err = join_at_port(fd, settings, &join, addr);
+	}
 	explicit_bzero(join.secret, sizeof(join.secret));
 	coll_address_format_host(addr, local);
 	if (err == -EADDRINUSE && settings->ports.first)
@@ -245,6 +259,40 @@ int coll_device_submit(int fd, const struct collective_op *op, int timeout_ms, _
 	return submit.request && (!err || err == -EINTR) ? -EINPROGRESS : err;
 }
 
+int coll_device_resume(int fd, const struct collective_op *op, __u64 instance, int timeout_ms,
+		       __u64 *request)
+{
+	struct collective_submit submit = {
+		.size = sizeof(submit),
+		.op = *op,
+		.wait_ms = timeout_ms > 0 ? timeout_ms : 0,
+	};
+	int err;
+
+	/* After EINTR the kernel has a request for it; without one it has not gone on yet. */
+	do {
+		submit.flags = submit.request ? 0 : COLLECTIVE_SUBMIT_BOARD;
+		submit.received = submit.request ? 0 : instance;
+		err = call_once(fd, COLLECTIVE_IOC_SUBMIT, &submit);
+	} while (err == -EINTR && (timeout_ms < 0 || !submit.request));
+	*request = submit.request;
+	return submit.request && (!err || err == -EINTR) ? -EINPROGRESS : err;
+}
+
+void coll_device_wake(int fd)
+{
+	struct collective_wake wake = { .size = sizeof(wake) };
+
+	(void)call(fd, COLLECTIVE_IOC_WAKE, &wake);
+}
+
+int coll_device_abort(int fd)
+{
+	struct collective_abort abort = { .size = sizeof(abort) };
+
+	return call(fd, COLLECTIVE_IOC_ABORT, &abort);
+}
+
 int coll_device_cancel(int fd, __u64 request)
 {
 	struct collective_cancel cancel = { .size = sizeof(cancel), .request = request };
@@ -271,10 +319,10 @@ int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
 				wait.flags |= COLLECTIVE_WAIT_NOWAIT;
 		}
 		err = call_once(fd, COLLECTIVE_IOC_WAIT, &wait);
-	} while (err == -EINTR);
+	} while (err == -EINTR && (timeout_ms < 0 || !coll_interrupt_ask(true)));
 	*which = wait.request;
 	*received = wait.received;
-	return err;
+	return err == -EINTR ? -EINPROGRESS : err;
 }
 
 int coll_device_register(int fd, const void *addr, size_t size,

@@ -6,6 +6,7 @@
 #ifndef COLL_DEVICE_H
 #define COLL_DEVICE_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
 
 #include <linux/collective.h>
@@ -20,7 +21,7 @@ int coll_device_open(int nranks, struct coll_detail *detail);
 /**
  * coll_device_join - JOIN: become a rank of the group
  * @fd: descriptor of the device
- * @settings: rank, size, name, id, lanes, timeouts and secret
+ * @settings: rank, size, name, id, lanes, timeouts, secret, and whether the board is private
  * @addr: in: local address, its port is ignored; out: address to which the kernel is bound
  * @detail: text of a failure
  *
@@ -46,6 +47,30 @@ int coll_device_connect(int fd, const struct sockaddr_storage *peers,
  */
 int coll_device_submit(int fd, const struct collective_op *op, int timeout_ms, __u64 *request,
 		       __u64 *received);
+
+/**
+ * coll_device_resume - have the kernel go on with an operation on the board, and wait for it
+ * @fd: descriptor of the device
+ * @op: the operation
+ * @instance: its number
+ * @timeout_ms: time limit of the wait in ms; -1: none
+ * @request: set as by coll_device_submit()
+ *
+ * Return: as coll_device_submit().  -EBUSY: the process is still at the operation.  With any other
+ * error of a call that cannot begin this rank has given it up.
+ */
+int coll_device_resume(int fd, const struct collective_op *op, __u64 instance, int timeout_ms,
+		       __u64 *request);
+
+/** coll_device_has - has the kernel a feature, COLLECTIVE_FEATURE_*? */
+bool coll_device_has(int fd, __u64 feature);
+
+/** coll_device_wake - WAKE the ranks that sleep until something is stored on the board */
+void coll_device_wake(int fd);
+
+/** coll_device_abort - ABORT: fail the group */
+int coll_device_abort(int fd);
+
 int coll_device_cancel(int fd, __u64 request);
 
 /**
@@ -57,7 +82,8 @@ int coll_device_cancel(int fd, __u64 request);
  * @which: set to the number of the collected request, or 0
  * @received: set as by coll_device_submit()
  *
- * Return: its result; or -EINPROGRESS or another negative errno if none was collected.
+ * Return: its result; or -EINPROGRESS or another negative errno if none was collected.  A wait with
+ * a limit ends early if a function of the caller's wants it (comm/interrupt.h).
  */
 int coll_device_wait(int fd, const __u64 *requests, unsigned int count,
 		     int timeout_ms, __u64 *which, __u64 *received);

@@ -36,7 +36,9 @@ _Static_assert(offsetof(struct coll_config, detail_size) + sizeof(size_t) == CON
 _Static_assert(offsetof(struct coll_config, local_addr) == CONFIG_SIZE_MIN,
 	       "what was published does not move");
 
-#define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE | COLL_CONFIG_WIDE)
+#define CONFIG_FLAGS	(COLL_CONFIG_INSECURE | COLL_CONFIG_REPRODUCIBLE | COLL_CONFIG_WIDE | \
+			 COLL_CONFIG_PRIVATE | COLL_CONFIG_CHECK_DATAGRAMS | \
+			 COLL_CONFIG_NOSYNC)
 
 /* Buffer for the text of a failure, also if the rest of the struct is invalid. */
 static struct coll_detail detail_of(const struct coll_config *config)

@@ -5,7 +5,6 @@
 #include "comm/deadline.h"
 #include "comm/interrupt.h"
 
-#define ASK_MS	50
 #define LOCK_PAUSE_MS	5
 
 static __thread struct coll_interrupt *current;
@@ -59,7 +58,7 @@ bool coll_interrupt_ask(bool signalled)
 	coll_interrupt_suspend();
 	asked->wanted = asked->function(asked->context);
 	coll_interrupt_resume(asked);
-	asked->next = coll_deadline_in(ASK_MS);
+	asked->next = coll_deadline_in(COLL_INTERRUPT_MS);
 	return asked->wanted;
 }
 
@@ -75,7 +74,7 @@ int coll_interrupt_explain(int err, int rank, struct coll_detail *detail)
 /* The time until which a thread may sleep before it asks; at most @deadline. */
 static uint64_t next_ask(uint64_t deadline)
 {
-	const uint64_t next = coll_deadline_in(ASK_MS);
+	const uint64_t next = coll_deadline_in(COLL_INTERRUPT_MS);
 
 	return coll_interrupt_can() && next < deadline ? next : deadline;
 }
@@ -121,5 +120,13 @@ bool coll_interrupt_lock(pthread_mutex_t *lock, uint64_t deadline)
 			return false;
 		coll_interrupt_pause(LOCK_PAUSE_MS);
 	}
+	return true;
+}
+
+bool coll_interrupt_lock_any_time(pthread_mutex_t *lock)
+{
+	if (coll_interrupt_can())
+		return coll_interrupt_lock(lock, UINT64_MAX);
+	pthread_mutex_lock(lock);
 	return true;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /*
- * The function of the caller's that may end coll_init() (struct coll_config).  Each wait in
- * coll_init() asks it twenty times a second, and after a signal.  From the first time on that it
- * wants the end, every deadline of this thread has passed (comm/deadline.h), so that all ends as it
- * does after the time limit.
+ * The function of the caller's that may end coll_init(), coll_split() and coll_shrink().
+ * Each wait in these asks it twenty times a second, and after a signal.  From the first time on
+ * that it wants the end, every deadline of this thread has passed (comm/deadline.h), so that all
+ * ends as it does after the time limit.
  */
 #ifndef COLL_INTERRUPT_H
 #define COLL_INTERRUPT_H
@@ -14,6 +14,8 @@
 #include <stdint.h>
 
 #include "error/detail.h"
+
+#define COLL_INTERRUPT_MS	50	/* between two times that it is asked */
 
 /**
  * struct coll_interrupt - a call of this thread that can be ended
@@ -68,6 +70,9 @@ bool coll_interrupt_wait(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t d
 
 /* Take a lock.  Return: false: the deadline passed, or the end is wanted. */
 bool coll_interrupt_lock(pthread_mutex_t *lock, uint64_t deadline);
+
+/* The same without a deadline.  Return: false: the end is wanted. */
+bool coll_interrupt_lock_any_time(pthread_mutex_t *lock);
 
 /* As poll(), and 0 as soon as the end is wanted. */
 int coll_interrupt_poll(struct pollfd *polls, nfds_t n, unsigned int ms);

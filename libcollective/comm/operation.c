@@ -3,10 +3,15 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
+#include "board/mapping.h"
+#include "comm/cancellation.h"
 #include "comm/device.h"
+#include "comm/interrupt.h"
 #include "comm/memcheck.h"
 #include "comm/operation.h"
 #include "comm/process.h"
@@ -26,6 +31,13 @@ int coll_operation_elements(struct coll_operation *operation, size_t count,
 	return 0;
 }
 
+void coll_operation_nosync(const struct coll_comm *comm, struct coll_operation *operation)
+{
+	/* It was asked when the group was made. */
+	if (comm->settings.nosync && comm->nosync == COLL_FEATURE_KNOWN)
+		operation->op.flags |= COLLECTIVE_F_NOSYNC;
+}
+
 int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *operation,
 			  size_t count, enum coll_type type, size_t *block,
 			  size_t *total)
@@ -34,6 +46,7 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 
 	if (err)
 		return err;
+	coll_operation_nosync(comm, operation);
 	return __builtin_mul_overflow(*block, (size_t)comm->nranks, total) ?
 	       -EOVERFLOW : 0;
 }
@@ -49,6 +62,7 @@ int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation
 	operation->op.reduction = reduction;
 	operation->op.flags |= (settings->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0) |
 			       (settings->wide ? COLLECTIVE_F_WIDE : 0);
+	coll_operation_nosync(comm, operation);
 	return 0;
 }
 
@@ -219,7 +233,7 @@ static int move(char *to, const char *from, size_t size)
 	return err;
 }
 
-int coll_operation_end(const struct coll_operation *operation, int err, __u64 received)
+static int end(const struct coll_operation *operation, int err, __u64 received)
 {
 	if (operation->received && (!err || err == -EMSGSIZE))
 		*operation->received = received;
@@ -227,6 +241,11 @@ int coll_operation_end(const struct coll_operation *operation, int err, __u64 re
 		coll_memcheck_end(operation, received);
 	if (!operation->move_size || err)
 		return err;
+	if (operation->stage) {
+		memcpy(operation->move_to, operation->stage, operation->move_size);
+		coll_memcheck_written(operation->move_to, operation->move_size);
+		return 0;
+	}
 	err = move(operation->move_to, (void *)(uintptr_t)operation->op.recv,
 		   operation->move_size);
 	if (!err)
@@ -234,16 +253,153 @@ int coll_operation_end(const struct coll_operation *operation, int err, __u64 re
 	return err;
 }
 
+int coll_operation_end(const struct coll_operation *operation, int err, __u64 received)
+{
+	err = end(operation, err, received);
+	free(operation->stage);
+	return err;
+}
+
+/* Execute an operation on the board, or as much of it as is possible there. */
+static enum coll_mapping_result run_on_board(struct coll_comm *comm,
+					     struct coll_operation *operation, __u64 *instance)
+{
+	enum coll_mapping_result result;
+
+	if (!comm->mapping || operation->op.count > COLL_MAPPING_BYTES || operation->op.layout ||
+	    operation->layout.size)
+		return COLL_MAPPING_SUBMIT;
+	result = coll_mapping_run(comm->mapping, &operation->op, instance);
+	if (result == COLL_MAPPING_WAKE)
+		coll_device_wake(comm->fd);
+	return result;
+}
+
+/* Pause between two tries to hand an operation over, us. */
+#define HAND_OVER_PAUSE_US	1000
+
+/* Have what is handed over work on memory of the library, if there is any. */
+static void stage(struct coll_comm *comm, struct coll_operation *operation)
+{
+	struct collective_op *op = &operation->op;
+	const size_t size = coll_mapping_stage_size(comm->mapping, op);
+	void *result = (void *)(uintptr_t)op->recv;
+
+	coll_memcheck_begin(comm, operation);
+	/* Registered memory is pinned already. */
+	if (!size || op->send_buffer || op->recv_buffer)
+		return;
+	operation->stage = malloc(size);
+	if (!operation->stage)
+		return;
+	operation->move_size = coll_mapping_stage(comm->mapping, op, operation->stage);
+	operation->move_to = result;
+}
+
+/*
+ * Have the kernel go on with an operation.  Without memory for a request the kernel leaves it to
+ * the process, which needs none.  Return: as coll_operation_execute().
+ */
+static int hand_over(struct coll_comm *comm, struct coll_operation *operation, __u64 instance,
+		     int timeout_ms, __u64 *number)
+{
+	const int cancellation = coll_cancellation_off();
+	const struct collective_op plain = operation->op;
+	enum coll_mapping_result result;
+	int err;
+
+	stage(comm, operation);
+	for (;;) {
+		err = coll_device_resume(comm->fd, &operation->op, instance, timeout_ms, number);
+		if (err != -EBUSY)
+			break;
+		usleep(HAND_OVER_PAUSE_US);
+		result = coll_mapping_go_on(comm->mapping, &plain, instance);
+		if (result == COLL_MAPPING_WAKE)
+			coll_device_wake(comm->fd);
+		if (result == COLL_MAPPING_RESUME)
+			continue;
+		/* The process has stored the result. */
+		operation->op = plain;
+		operation->move_size = 0;
+		err = 0;
+		break;
+	}
+	coll_cancellation_restore(cancellation);
+	return err;
+}
+
+int coll_operation_execute(struct coll_comm *comm, struct coll_operation *operation,
+			   int timeout_ms, __u64 *number)
+{
+	enum coll_mapping_result result = COLL_MAPPING_SUBMIT;
+	__u64 instance = 0, received = 0;
+	int err;
+
+	*number = 0;
+	/* Not one that is to go on while the caller does something else. */
+	if (timeout_ms)
+		result = run_on_board(comm, operation, &instance);
+	if (result == COLL_MAPPING_DONE || result == COLL_MAPPING_WAKE) {
+		coll_memcheck_begin(comm, operation);
+		return coll_operation_end(operation, 0, 0);
+	}
+	if (result == COLL_MAPPING_RESUME) {
+		err = hand_over(comm, operation, instance, timeout_ms, number);
+	} else {
+		coll_operation_begin(comm, operation);
+		err = coll_device_submit(comm->fd, &operation->op, timeout_ms, number, &received);
+	}
+	return *number && err == -EINPROGRESS ? err : coll_operation_end(operation, err, received);
+}
+
 int (coll_operation_run)(struct coll_comm *comm, struct coll_operation *operation, int err)
 {
-	__u64 number, received;
+	__u64 number;
 
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;
-	if (err)
-		return coll_operation_failed(comm, operation, err);
-	coll_operation_begin(comm, operation);
-	err = coll_device_submit(comm->fd, &operation->op, -1, &number, &received);
-	err = coll_operation_end(operation, err, received);
+	return coll_operation_failed(comm, operation,
+				     err ?: coll_operation_execute(comm, operation, -1, &number));
+}
+
+/*
+ * Wait for a request.  Once the end is wanted, cancel it after @patience_ms; if it is complete, its
+ * result stands.  Return: its result.
+ */
+static int wait_or_cancel(struct coll_comm *comm, __u64 number, int patience_ms, __u64 *received)
+{
+	struct coll_interrupt *suspended;
+	__u64 which;
+	int err;
+
+	while (!coll_interrupt_ask(true)) {
+		err = coll_device_wait(comm->fd, &number, 1, COLL_INTERRUPT_MS, &which, received);
+		if (which || err != -EINPROGRESS)
+			return err;
+	}
+	suspended = coll_interrupt_suspend();
+	err = coll_device_wait(comm->fd, &number, 1, patience_ms, &which, received);
+	if (!which && err == -EINPROGRESS) {
+		(void)coll_device_cancel(comm->fd, number);
+		err = coll_device_wait(comm->fd, &number, 1, -1, &which, received);
+	}
+	coll_interrupt_resume(suspended);
+	return err;
+}
+
+int coll_operation_run_interruptible(struct coll_comm *comm, struct coll_operation *operation,
+				     int patience_ms)
+{
+	__u64 number, received = 0;
+	int err;
+
+	if (!coll_interrupt_can())
+		return coll_operation_run(comm, operation, 0);
+	err = coll_operation_execute(comm, operation, COLL_INTERRUPT_MS, &number);
+	if (number && err == -EINPROGRESS) {
+		err = wait_or_cancel(comm, number, patience_ms, &received);
+		err = coll_operation_end(operation, err, received);
+	}
 	return coll_operation_failed(comm, operation, err);
 }

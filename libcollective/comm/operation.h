@@ -24,6 +24,7 @@ struct io_uring_sqe;
  * @layout: layout of the blocks; @size 0: blocks follow each other
  * @move_to: destination to which the result is moved after success
  * @move_size: number of bytes moved there from @op.recv; 0: none
+ * @stage: memory on which the kernel works instead of the caller's; freed at the end; NULL: none
  * @received: receives the number of elements of a varlen operation; or NULL
  * @memcheck_blocks: number of blocks of the result that memory checkers are told of at
  *	completion (memcheck.h)
@@ -37,6 +38,7 @@ struct coll_operation {
 	struct collective_layout layout;
 	void *move_to;
 	size_t move_size;
+	void *stage;
 	size_t *received;
 	size_t memcheck_blocks;
 	const char *arg_error;
@@ -75,6 +77,9 @@ int coll_operation_failed(struct coll_comm *comm, const struct coll_operation *o
  */
 int coll_operation_elements(struct coll_operation *operation, size_t count,
 			    enum coll_type type, size_t *bytes);
+
+/** coll_operation_nosync - let an operation complete when this rank's part is done, if it may */
+void coll_operation_nosync(const struct coll_comm *comm, struct coll_operation *operation);
 
 /**
  * coll_operation_blocks - coll_operation_elements() for one block of each rank
@@ -191,6 +196,18 @@ int coll_operation_end(const struct coll_operation *operation, int err, __u64 re
 int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation, int err);
 
 /**
+ * coll_operation_execute - begin an operation, and wait for completion for a time
+ * @comm: communicator, not foreign
+ * @operation: the operation, filled in
+ * @timeout_ms: time limit of the wait in ms; -1: none; 0: do not wait
+ * @number: set to the number of the request if it goes on, else to 0
+ *
+ * Return: its result; or -EINPROGRESS: it goes on, and coll_operation_end() must follow its result.
+ */
+int coll_operation_execute(struct coll_comm *comm, struct coll_operation *operation,
+			   int timeout_ms, __u64 *number);
+
+/**
  * coll_operation_run_for - submit an operation and wait for completion for a time
  * @comm: communicator
  * @operation: the operation
@@ -201,6 +218,20 @@ int coll_operation_run(struct coll_comm *comm, struct coll_operation *operation,
  */
 int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operation,
 			   int timeout_ms, struct coll_request **request);
+
+/**
+ * coll_operation_run_interruptible - submit an operation and wait until the end is wanted
+ * @comm: communicator, not foreign
+ * @operation: the operation, filled in
+ * @patience_ms: time between the wish and the cancellation in ms
+ *
+ * If a function of the caller's wants the end (comm/interrupt.h), the operation is cancelled on all
+ * ranks.  It may have been complete on this rank or on others before.
+ *
+ * Return: 0 or a negative errno.
+ */
+int coll_operation_run_interruptible(struct coll_comm *comm, struct coll_operation *operation,
+				     int patience_ms);
 
 /**
  * coll_operation_start - submit an operation and return

@@ -98,7 +98,7 @@ int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operat
 			   int timeout_ms, struct coll_request **request)
 {
 	struct request *new;
-	__u64 number, received;
+	__u64 number;
 	int err;
 
 	*request = NULL;
@@ -108,15 +108,13 @@ int coll_operation_run_for(struct coll_comm *comm, struct coll_operation *operat
 	new = request_new(comm, operation);
 	if (!new)
 		return coll_operation_failed(comm, operation, -ENOMEM);
-	coll_operation_begin(comm, &new->operation);
-	err = coll_device_submit(comm->fd, &new->operation.op, timeout_ms, &number, &received);
+	err = coll_operation_execute(comm, &new->operation, timeout_ms, &number);
 	if (number && err == -EINPROGRESS) {
 		new->number = number;
 		request_link(new);
 		*request = new->handle;
 		return err;
 	}
-	err = coll_operation_end(&new->operation, err, received);
 	request_retire(new);
 	return coll_operation_failed(comm, operation, err);
 }
@@ -320,6 +318,9 @@ void coll_request_free_all(struct coll_comm *comm)
 
 	while ((request = comm->requests)) {
 		comm->requests = request->next;
+		/* A child may have the file, too: then the kernel is still at what goes on. */
+		if (!request->number || coll_comm_is_foreign(comm))
+			free(request->operation.stage);
 		request_retire(request);
 	}
 }

@@ -9,13 +9,18 @@
  *	exchange	new address of every rank, or its error
  *	CONNECT		in the colours in which no rank failed
  *	barrier		of the child: all ranks have connected
+ *	barrier		no rank was interrupted in the first one
+ *
+ * A function of the caller's may end each step but the last.  A rank that is interrupted cancels
+ * the step on all ranks.
  */
 #include <endian.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bootstrap/address.h"
 #include "bootstrap/message.h"
@@ -24,10 +29,18 @@
 #include "comm/comm.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "comm/interrupt.h"
 #include "comm/operation.h"
 
 /* Interval between two attempts at an exchange, in ms. */
 #define RETRY_MS	10
+
+/*
+ * Time that a rank takes after it was interrupted, in ms: to end the second exchange, so that no
+ * rank connects to one that does not; and to connect, so that the others see it leave.
+ */
+#define PATIENCE_MS	200
+#define PART_MS		1000
 
 /* Records of the first and the second exchange; little-endian. */
 struct split_request {
@@ -82,7 +95,7 @@ struct split {
 	struct coll_comm *child;
 };
 
-static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
+static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms, int patience_ms)
 {
 	struct coll_operation operation = {
 		.op = {
@@ -95,7 +108,7 @@ static int exchange(struct coll_comm *comm, __u8 type, unsigned int timeout_ms)
 		},
 	};
 
-	return coll_operation_run(comm, &operation, 0);
+	return coll_operation_run_interruptible(comm, &operation, patience_ms);
 }
 
 /*
@@ -118,11 +131,20 @@ static bool exchange_refused(struct coll_comm *comm, int err)
 	return false;
 }
 
+/* Time until @deadline in ms, also if the end is wanted: the other ranks wait for what follows. */
+static unsigned int time_left(uint64_t deadline)
+{
+	struct coll_interrupt *const suspended = coll_interrupt_suspend();
+	const unsigned int left = coll_deadline_left(deadline);
+
+	coll_interrupt_resume(suspended);
+	return left;
+}
+
 /* After a pause: should the exchange be tried again?  Not after @deadline. */
 static bool exchange_retry(struct coll_comm *comm, int err, uint64_t deadline)
 {
-	return exchange_refused(comm, err) && coll_deadline_left(deadline) &&
-	       !usleep(RETRY_MS * 1000);
+	return exchange_refused(comm, err) && time_left(deadline) && poll(NULL, 0, RETRY_MS) <= 0;
 }
 
 static int exchange_requests(struct split *split)
@@ -142,8 +164,9 @@ static int exchange_requests(struct split *split)
 	 * under way.  The other ranks wait until this one calls again.
 	 */
 	do {
-		err = exchange(parent, COLLECTIVE_UINT8, 0);
-	} while (err != -EAGAIN && exchange_retry(parent, err, deadline));
+		err = exchange(parent, COLLECTIVE_UINT8, 0, 0);
+	} while (err != -EAGAIN && exchange_retry(parent, err, deadline) &&
+		 !coll_interrupt_ask(false));
 	split->count = le32toh(requests[0].count);
 	return err;
 }
@@ -270,7 +293,8 @@ static int exchange_addresses(struct split *split, int mine)
 	if (!mine && split->child)
 		bootstrap_write_entry(own->entry, &split->child->addr);
 	do {
-		err = exchange(parent, COLLECTIVE_INT8, coll_deadline_left(split->deadline) ?: 1);
+		err = exchange(parent, COLLECTIVE_INT8, time_left(split->deadline) ?: 1,
+			       PATIENCE_MS);
 	} while (exchange_retry(parent, err, split->deadline));
 	return err ?: mine ?: read_addresses(split);
 }
@@ -280,16 +304,67 @@ static int exchange_addresses(struct split *split, int mine)
  * ranks of its colour return its error, and the other colours get their groups.  The first
  * exchange has the deadline of any operation.  After it all ranks are known to take part and
  * have the time limit of coll_init().
+ *
+ * Where a rank is interrupted in the first exchange, others may have completed it.  So all ranks go
+ * on to the second one, and their calls stay in step.
  */
 static int exchange_all(struct split *split)
 {
 	unsigned int timeout_ms = split->parent->settings.init_timeout_ms;
 	int err = exchange_requests(split);
 
+	if (err && err != -ECANCELED)
+		return err;
+	if (coll_interrupt_wanted())
+		err = -ECANCELED;
+	split->deadline = coll_deadline_in(timeout_ms);
+	return exchange_addresses(split, err ?: prepare(split));
+}
+
+static int barrier(const struct split *split)
+{
+	struct coll_operation operation = {
+		.op = {
+			.opcode = COLLECTIVE_BARRIER,
+			.timeout_ms = time_left(split->deadline) ?: 1,
+		},
+	};
+
+	return coll_operation_run_interruptible(split->child, &operation, 0);
+}
+
+/*
+ * Ranks may have completed the barrier in which another one is interrupted.  These wait for it in
+ * the next barrier, so they do not return a group that it does not have.  That barrier does not
+ * wait for calls, because all ranks have come.
+ */
+static int meet(const struct split *split)
+{
+	struct coll_interrupt *suspended;
+	int err = barrier(split);
+
 	if (err)
 		return err;
-	split->deadline = coll_deadline_in(timeout_ms);
-	return exchange_addresses(split, prepare(split));
+	suspended = coll_interrupt_suspend();
+	err = barrier(split);
+	coll_interrupt_resume(suspended);
+	return err;
+}
+
+/*
+ * Let the others see that this rank leaves.  They may wait until their deadline for a rank that has
+ * not connected, so it does that before the child is closed.
+ */
+static void part(const struct split *split)
+{
+	struct coll_interrupt *const suspended = coll_interrupt_suspend();
+	struct pollfd up = { .fd = split->child->fd, .events = POLLOUT };
+	struct coll_detail none = { 0 };
+
+	fcntl(split->child->fd, F_SETFL, O_NONBLOCK);
+	if (coll_comm_connect(split->child, split->peers, &none) == -EINPROGRESS)
+		(void)poll(&up, 1, PART_MS);
+	coll_interrupt_resume(suspended);
 }
 
 /*
@@ -298,15 +373,16 @@ static int exchange_all(struct split *split)
  */
 static int connect_child(struct split *split)
 {
-	struct coll_operation barrier = { .op.opcode = COLLECTIVE_BARRIER };
 	struct coll_comm *child = split->child;
-	int err;
+	int err = -ECANCELED;
 
-	err = coll_comm_connect(child, split->peers, &split->detail);
+	if (!coll_interrupt_wanted())
+		err = coll_comm_connect(child, split->peers, &split->detail);
+	if (err && coll_interrupt_wanted())
+		part(split);
 	if (err)
 		return err;
-	barrier.op.timeout_ms = coll_deadline_left(split->deadline) ?: 1;
-	err = coll_operation_run(child, &barrier, 0);
+	err = meet(split);
 	return err ? coll_fail(&split->detail, err, "group %s: %s",
 			       child->settings.name, coll_error_detail(child)) : 0;
 }
@@ -317,12 +393,14 @@ static int run_split(struct split *split)
 	int err;
 
 	/* One split is one item in the parent's order of calls, also with several threads. */
-	pthread_mutex_lock(&parent->split_lock);
+	if (!coll_interrupt_lock_any_time(&parent->split_lock))
+		return coll_interrupt_explain(-ECANCELED, parent->rank, &split->detail);
 	err = exchange_all(split);
 	pthread_mutex_unlock(&parent->split_lock);
 	if (!err && split->child)
 		err = connect_child(split);
 	if (err) {
+		err = coll_interrupt_explain(err, parent->rank, &split->detail);
 		coll_comm_free(split->child);
 		split->child = NULL;
 	}
@@ -341,6 +419,7 @@ int coll_split(struct coll_comm *comm, int color, int key,
 		.key = key,
 		.detail = { text, sizeof(text) },
 	};
+	struct coll_interrupt interrupt;
 	int state, err;
 
 	if (!comm || !newcomm)
@@ -349,7 +428,10 @@ int coll_split(struct coll_comm *comm, int color, int key,
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	state = coll_cancellation_off();
+	coll_interrupt_begin(&interrupt, comm->settings.interrupt,
+			     comm->settings.interrupt_context);
 	err = run_split(&split);
+	(void)coll_interrupt_end(&interrupt);
 	*newcomm = split.child;
 	/* A failed exchange has set its own text. */
 	if (!err || *text)

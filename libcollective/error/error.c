@@ -39,7 +39,7 @@ static const struct {
 	{ EAGAIN, "Too many requests in flight, or too far ahead of another rank" },
 	{ ENOSPC, "Too many messages and keyed operations of the group have failed" },
 	{ EINPROGRESS, "Not complete yet: it goes on" },
-	{ EALREADY, "The operation is failing already" },
+	{ EALREADY, "The operation is failing already, or the group has failed" },
 	{ EOPNOTSUPP, "Not offered by this kernel, library or transport" },
 	{ ENOTTY, "Not a collective device, or a call it does not know" },
 	{ EINTR, "Interrupted by a signal" },
@@ -47,7 +47,7 @@ static const struct {
 	{ EADDRNOTAVAIL, "No such local address, or no free local port" },
 	{ ECONNABORTED, "An earlier group of the process failed in the launcher's exchange" },
 	{ ENODEV, "No such device" },
-	{ EPROTONOSUPPORT, "Another version of the module on a host, or an iWARP device" },
+	{ EPROTONOSUPPORT, "Another version of the module or the library, or an iWARP device" },
 	{ ENXIO, "No such device: is the kernel module loaded?" },
 };
 
@@ -119,6 +119,10 @@ void coll_failure_format(const struct collective_reason *reason, char *text,
 			length = snprintf(text, size,
 					  "no link between %s and %s: they have chosen different transports, a local one is asked for and not possible, or their byte orders differ",
 					  first, second);
+		else if (reason->error == EACCES && pair)
+			length = snprintf(text, size,
+					  "what listens at the address of %s has refused %s: it is of another group, or has another secret",
+					  first, second);
 		else
 			length = snprintf(text, size, pair ?
 					  "%s broke the protocol, as seen by %s" :
@@ -140,9 +144,9 @@ void coll_failure_format(const struct collective_reason *reason, char *text,
 				  "the deadline of %s passed", first, second);
 		break;
 	case COLLECTIVE_REASON_CANCELLED:
-		length = snprintf(text, size, reason->instance == ~0ULL ?
-				  "the group was aborted by a command on the host of %s" :
-				  "%s cancelled", first);
+		length = snprintf(text, size, reason->instance != ~0ULL ? "%s cancelled" :
+				  a == b ? "%s aborted the group" :
+				  "the group was aborted by a command on the host of %s", first);
 		break;
 	case COLLECTIVE_REASON_RESOURCES:
 		length = snprintf(text, size, "%s ran out of memory", first);
@@ -255,6 +259,17 @@ static void detail_format(const struct collective_status *status,
 	snprintf(text + length, size - length, ": %s", calls);
 }
 
+/* Append what the program has said, if this rank has aborted the group. */
+static void append_why_aborted(const struct coll_comm *comm,
+			       const struct collective_reason *reason, char *text, size_t size)
+{
+	const __u32 rank = comm->rank;
+
+	if (comm->why_aborted[0] && reason->kind == COLLECTIVE_REASON_CANCELLED &&
+	    reason->rank_a == rank && reason->rank_b == rank)
+		append(text, size, ": %s", comm->why_aborted);
+}
+
 /* A child can neither take the lock nor ask the device. */
 #define FOREIGN	"the calling process is not the one that joined the group"
 
@@ -286,6 +301,8 @@ static void detail_write(struct coll_comm *comm, char *text, size_t size)
 	else
 		detail_format(&status, last ? &status.last : &status.group, detail,
 			      sizeof(detail));
+	if (!err && !last)
+		append_why_aborted(comm, &status.group, detail, sizeof(detail));
 	snprintf(text, size, "%s", detail);
 	pthread_mutex_unlock(&comm->lock);
 }

@@ -9,7 +9,7 @@
 
 /* Names of the flags, from bit 0 on. */
 static const char * const flags[] = {
-	"keyed", "reproducible", "wide", "varlen", "vector",
+	"keyed", "reproducible", "wide", "varlen", "vector", "nosync",
 };
 
 #define SIZE(array) (sizeof(array) / sizeof(*(array)))

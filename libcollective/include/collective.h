@@ -143,6 +143,9 @@ enum coll_collective {
 #define COLL_CONFIG_INSECURE	(1U << 0)	/* any address without a secret */
 #define COLL_CONFIG_REPRODUCIBLE (1U << 1)	/* sums in the order of ranks */
 #define COLL_CONFIG_WIDE	(1U << 2)	/* sums of 16-bit floats in 32 bits */
+#define COLL_CONFIG_PRIVATE	(1U << 3)	/* no memory that processes share */
+#define COLL_CONFIG_CHECK_DATAGRAMS (1U << 4)	/* do those of coll_shrink() pass? */
+#define COLL_CONFIG_NOSYNC	(1U << 5)	/* calls need not wait for all ranks */
 
 /* struct coll_config, @rank: any that is free */
 #define COLL_RANK_AUTO		(-1)
@@ -203,7 +206,8 @@ enum coll_collective {
  *	ranks of a host and their splits need one each.  Default: what the kernel chooses
  * @interrupt: function of the caller's that coll_init() calls while it waits, about twenty times a
  *	second and after a signal, in the same thread; if it does not return 0, coll_init() ends
- *	with ECANCELED; NULL: none
+ *	with ECANCELED; NULL: none.  So do coll_split(), coll_dup(), coll_shrink() and
+ *	coll_shrink_flags(), of this communicator and those that are made from it
  * @interrupt_context: argument of @interrupt
  *
  * With COLL_RANK_AUTO on every rank, the process that listens at the rendezvous first becomes
@@ -235,6 +239,31 @@ enum coll_collective {
  * coll_scan() and coll_exscan() of such sums return EOPNOTSUPP.  Other types and reductions
  * are not affected.  Both flags can be set together.  They apply to every form of a
  * reduction: blocking, nonblocking, persistent, SQE, v forms, views and axes.
+ *
+ * By default the ranks of one kernel exchange small blocking operations in memory that is mapped
+ * to all of their processes.  A process can read the operands of the others there, store wrong
+ * data, or let the others wait until their deadlines, as one can that makes wrong calls.
+ * COLL_CONFIG_PRIVATE, on any rank, leaves this memory to the kernel, also in communicators that
+ * are made from this one with that rank: for processes that do not trust one another.  An invalid
+ * pointer then is EFAULT; without the flag it may be a SIGSEGV.
+ *
+ * By default the success of a call means that all ranks have called the same, so that each
+ * collective waits for all ranks.  With COLL_CONFIG_NOSYNC, on any ranks, coll_broadcast(),
+ * coll_reduce(), coll_gather(), coll_scatter(), coll_scan() and coll_exscan(), and their other
+ * forms, complete on such a rank when its own part is done: the root of a broadcast, or a rank that
+ * is not the root of a reduction, runs ahead of the others.  On one host that holds for operations
+ * of at most 4 KiB a rank: broadcasts of up to 48 bytes 16 ahead of the slowest rank, others 2.
+ * Between hosts it holds up to 32 operations ahead, for payload that is sent before it is asked
+ * for.  If a rank calls something else later, it gets EBADMSG, and so does the next collective of
+ * each rank that has completed the operation; coll_error_detail() names both calls.
+ * coll_finalize() waits until the other ranks have called what this one has completed.  A program
+ * whose ranks rely on the others having called does not set it; coll_barrier(), coll_allreduce(),
+ * coll_allgather() and coll_alltoall(), calls with a key, and the v forms of coll_gather() and
+ * coll_scatter() wait for all ranks in any case.
+ *
+ * COLL_CONFIG_CHECK_DATAGRAMS, on every rank, makes coll_init() find out whether datagrams of
+ * coll_shrink() pass between ranks at different addresses: a rank that hears nothing of another one
+ * for five seconds fails with EHOSTUNREACH.  It takes 50 ms where they pass.
  *
  * Any other field that is 0 or NULL is taken from the environment, or else has its default: see
  * libcollective(7).  The struct may grow at its end; @size tells which version the caller was
@@ -286,9 +315,9 @@ struct coll_config {
  * and a link to a rank cannot be so), ENODEV and EPROTONOSUPPORT (@transport is "rdma", and this
  * rank's address has no RDMA device, or an iWARP one), ECONNABORTED (an earlier group of this
  * process failed in the middle of the launcher's exchange), ECANCELED (@interrupt of this rank or
- * of rank 0 wanted it), EHOSTUNREACH (COLL_CHECK_DATAGRAMS), EDQUOT (the module's user_memory_mib),
- * E2BIG (bytes that this library does not know), ENOMEM, EMFILE and ENFILE (the text says how many
- * files are needed), and errors of system calls.
+ * of rank 0 wanted it), EHOSTUNREACH (COLL_CONFIG_CHECK_DATAGRAMS), EDQUOT (the module's
+ * user_memory_mib), E2BIG (bytes that this library does not know), ENOMEM, EMFILE and ENFILE (the
+ * text says how many files are needed), and errors of system calls.
  */
 int coll_init(struct coll_comm **comm, const struct coll_config *config);
 
@@ -298,7 +327,8 @@ int coll_init(struct coll_comm **comm, const struct coll_config *config);
  *
  * Cancels operations under way (struct coll_request) and frees memory from coll_mem_alloc()
  * that was not freed.  A process that ends without it counts as dead, also after its last
- * operation: what other ranks have not completed by then fails.
+ * operation: what other ranks have not completed by then fails.  With COLL_CONFIG_NOSYNC it waits
+ * until the others have called what this rank has completed.
  *
  * Return: 0, or the error of leaving.  The communicator is freed in any case.
  */
@@ -322,6 +352,10 @@ int coll_finalize(struct coll_comm *comm);
  * coll_error_detail(comm) tells why.  Errors: EINVAL (@color), EMFILE, ENOMEM, EADDRINUSE and
  * so on of any rank of the same colour; ECONNRESET, ETIMEDOUT (@init_timeout_ms of struct
  * coll_config), and those of coll_allgather().
+ *
+ * @interrupt of struct coll_config can end the call, with ECANCELED.  Then all ranks of the same
+ * colour, or of @comm, get an error: ECANCELED, ECONNRESET or ETIMEDOUT, @init_timeout_ms later at
+ * most.  @comm can be used as before.
  */
 int coll_split(struct coll_comm *comm, int color, int key,
 	       struct coll_comm **newcomm);
@@ -356,7 +390,12 @@ int coll_dup(struct coll_comm *comm, struct coll_comm **newcomm);
  * The new communicator is independent of @comm, as with coll_split(); @comm must still be
  * finalized.  @comm can be shrunk once.  After an error the ranks may call again.
  * coll_error_detail(comm) tells why.  Errors: EINVAL (@comm has been shrunk), EMFILE,
- * ENOMEM, EADDRINUSE and so on of any rank; ETIMEDOUT, ECONNRESET, EPERM.
+ * ENOMEM, EADDRINUSE and so on of any rank; ETIMEDOUT, ECONNRESET, EPERM, ECANCELED (@interrupt of
+ * struct coll_config).
+ *
+ * After ECANCELED this rank is for the others one that is silent: they wait for it as for a late
+ * one, and go on without it, if they are enough.  It may call again, which ends as if its first
+ * call had gone on.
  */
 int coll_shrink(struct coll_comm *comm, struct coll_comm **newcomm);
 
@@ -372,10 +411,38 @@ int coll_shrink(struct coll_comm *comm, struct coll_comm **newcomm);
  * Context: may sleep 0.1 s if the group has just failed.
  * Return: 0: it has not failed.  Otherwise the error with which every operation ends:
  * ECONNRESET, EPROTO, EPROTONOSUPPORT, ETIMEDOUT (a peer was silent), EACCES, EOPNOTSUPP, ENOMEM,
- * or ECANCELED (aborted by collectivectl); coll_error_detail() tells the reason.  EPERM in a child
- * of the process.
+ * or ECANCELED (aborted by coll_abort() or collectivectl); coll_error_detail() tells the reason.
+ * EPERM in a child of the process.
  */
 int coll_comm_failed(struct coll_comm *comm);
+
+/**
+ * coll_abort - fail the group, from any thread
+ * @comm: communicator
+ * @why: text for coll_error_detail() of this rank, of which at least 200 characters are kept; or
+ *	NULL
+ *
+ * Every operation of the group, under way or later, ends with ECANCELED on every rank, as after a
+ * death with ECONNRESET.  coll_error_detail() says "rank 2 aborted the group" there, and on this
+ * rank also @why.  If a rank has died meanwhile, all say that instead.
+ *
+ * - A thread in a blocking call or a wait returns ECANCELED, about 25 ms later: for so long a
+ *   reason that outranks this one may come.
+ * - So does one that executes a small operation without a system call: it looks for this all the
+ *   time.  An operation that all ranks have called may still succeed.
+ * - An SQE has a completion with ECANCELED.  coll_req_fd() reports POLLERR.
+ * - coll_split() and coll_dup() of @comm fail.  A coll_shrink() of @comm goes on, and may be called
+ *   afterwards; groups that were made from @comm are not concerned.
+ *
+ * Memory of an operation is in use until it has ended.  coll_finalize() may follow at once, when no
+ * other thread is in a call for @comm.  To end coll_init() there is @interrupt of struct
+ * coll_config, and to end one operation coll_cancel().
+ *
+ * Context: does not wait for the other ranks.  Takes a lock: not for signal handlers.
+ * Errors: EALREADY (the group has failed already), ENOTCONN (this rank has left it in
+ * coll_shrink()), EPERM (this is a child of the process), ENOTTY (the module is older).
+ */
+int coll_abort(struct coll_comm *comm, const char *why);
 
 /* coll_shrink_flags(), @flags */
 #define COLL_SHRINK_MINORITY	(1U << 0)	/* without a majority */
@@ -401,6 +468,17 @@ int coll_size(const struct coll_comm *comm);
 
 /** coll_name - name of the group; valid as long as @comm */
 const char *coll_name(const struct coll_comm *comm);
+
+/**
+ * coll_small_bytes - largest blocking operations that this process executes without a system call
+ * @comm: communicator
+ *
+ * They are barriers, and allreduces, broadcasts and allgathers in which each rank gives at most so
+ * many bytes to the others (libcollective(7)).  They are also faster than others of their size.
+ *
+ * Return: bytes a rank; 0: there are none.  Ranks of a group may have different ones.
+ */
+size_t coll_small_bytes(const struct coll_comm *comm);
 
 /**
  * coll_allreduce - combine the elements of all ranks; every rank gets the result

@@ -208,7 +208,9 @@ bool coll_agree_transient(int err);
 void coll_agree_init(struct coll_agree *agree, const struct coll_agree_ops *ops, void *env,
 		     unsigned int rank, unsigned int nranks);
 
-/* Begin and end a call of coll_shrink().  The end abandons a group that was not accepted. */
+/*
+ * Begin and end a call of coll_shrink().  The end abandons a group in which this rank is not ready.
+ */
 void coll_agree_begin(struct coll_agree *agree, bool minority);
 void coll_agree_end(struct coll_agree *agree);
 

@@ -152,8 +152,17 @@ static void on_begin(struct coll_agree *agree, const struct coll_agree_message *
 
 static void on_places(struct coll_agree *agree, const struct coll_agree_message *message)
 {
-	if (!is_current_ballot(agree, message) || agree->form == COLL_FORM_NONE ||
-	    agree->formed.id != message->value.id || agree->form_ballot != message->ballot)
+	if (!is_current_ballot(agree, message))
+		return;
+	/* The proposer has the address of the member that an earlier call has abandoned. */
+	if (agree->form == COLL_FORM_NONE) {
+		answer(agree, message, &(struct coll_agree_message){
+			.kind = COLL_AGREE_UNABLE,
+			.error = -ECONNRESET,
+		});
+		return;
+	}
+	if (agree->formed.id != message->value.id || agree->form_ballot != message->ballot)
 		return;
 	if (agree->form == COLL_FORM_JOINED) {
 		agree->form = COLL_FORM_CONNECTING;
@@ -316,6 +325,7 @@ void coll_agree_begin(struct coll_agree *agree, bool minority)
 void coll_agree_end(struct coll_agree *agree)
 {
 	agree->step = COLL_STEP_IDLE;
-	if (!form_is_accepted(agree))
+	/* The others may still decide for a group in which this rank has said to be ready. */
+	if (!form_is_accepted(agree) && agree->form != COLL_FORM_READY)
 		form_abandon(agree);
 }

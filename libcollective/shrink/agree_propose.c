@@ -361,6 +361,13 @@ void coll_agree_handle_proposer(struct coll_agree *agree,
 	case COLL_AGREE_CONNECTING:
 		coll_ranks_add(&agree->connecting, message->from);
 		return;
+	case COLL_AGREE_ALIVE:
+		/* To HELLO of step CONNECT: it has called again, and forgotten the addresses. */
+		if (!coll_ranks_has(&agree->connecting, message->from))
+			return;
+		coll_ranks_remove(&agree->connecting, message->from);
+		send_step(agree, message->from);
+		return;
 	default:
 		if (message->kind != answers[agree->step])
 			return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * COLL_CHECK_DATAGRAMS: do datagrams of coll_shrink() pass between the hosts?  At the end of
+ * COLL_CONFIG_CHECK_DATAGRAMS: do datagrams of coll_shrink() pass between the hosts?  At the end of
  * coll_init() each rank sends some to ranks at other addresses, and waits for theirs.  To stay few
  * in large groups, they go to the ranks at distances of powers of two.
  */

@@ -17,6 +17,7 @@
 #include "comm/cancellation.h"
 #include "comm/deadline.h"
 #include "comm/device.h"
+#include "comm/interrupt.h"
 #include "shrink/shrink.h"
 
 #define DEVICE_POLL_MS	100	/* interval at which the module is asked for dead ranks */
@@ -153,6 +154,13 @@ static int report_timeout(struct coll_shrink *shrink)
 			 " (UDP is refused: some have ended, or a packet filter rejects it)");
 }
 
+static int report_end(struct coll_shrink *shrink)
+{
+	if (coll_interrupt_wanted())
+		return coll_interrupt_explain(-ECANCELED, shrink->comm->rank, &shrink->detail);
+	return report_timeout(shrink);
+}
+
 static int report_too_late(struct coll_shrink *shrink)
 {
 	char text[COLL_DETAIL_SIZE / 2];
@@ -199,29 +207,29 @@ static struct coll_shrink *shrink_new(struct coll_comm *comm)
 }
 
 /*
- * Run the agreement until it has finished or time is over.  Messages that have arrived are
- * handled first: a rank that was stopped learns from them before it acts.
+ * Run the agreement until it has finished, time is over, or the caller wants the end, which is as
+ * if time were over: the other ranks see a rank that is silent from now on.  Messages that have
+ * arrived are handled first: a rank that was stopped learns from them before it acts.
  */
 static void run_agreement(struct coll_shrink *shrink)
 {
 	uint64_t next;
 
 	coll_shrink_receive_all(shrink);
-	while (!shrink->agree.finished && !shrink->socket_error) {
+	while (!shrink->agree.finished && !shrink->socket_error && !coll_interrupt_wanted()) {
 		check_device(shrink);
 		coll_shrink_receive_all(shrink);
 		next = coll_pace_run(&shrink->pace, coll_deadline_now());
 		coll_shrink_poll_connect(shrink);
 		if (shrink->agree.finished)
 			break;
-		if (!coll_deadline_left(shrink->pace.deadline)) {
-			if (shrink->agree.decided)
-				coll_agree_finish(&shrink->agree);
+		if (!coll_deadline_left(shrink->pace.deadline))
 			break;
-		}
 		coll_shrink_wait(shrink, next < shrink->pace.deadline ? next :
 				 shrink->pace.deadline);
 	}
+	if (!shrink->agree.finished && !shrink->socket_error && shrink->agree.decided)
+		coll_agree_finish(&shrink->agree);
 }
 
 static int run(struct coll_shrink *shrink, unsigned int flags)
@@ -237,12 +245,12 @@ static int run(struct coll_shrink *shrink, unsigned int flags)
 			shrink->comm->settings.init_timeout_ms);
 	run_agreement(shrink);
 	if (!shrink->agree.finished)
-		err = shrink->socket_error ?: report_timeout(shrink);
+		err = shrink->socket_error ?: report_end(shrink);
 	else if (shrink->agree.result && shrink->agree.decided)
 		err = report_too_late(shrink);
 	else
 		err = shrink->agree.result;
-	/* A group that was accepted is kept, since it may have been decided. */
+	/* A group in which this rank is ready is kept, since it may have been decided. */
 	shrink->agree.finished = true;
 	if (err)
 		coll_agree_end(&shrink->agree);
@@ -285,6 +293,23 @@ static int shrink(struct coll_comm *comm, unsigned int flags, struct coll_comm *
 	return err;
 }
 
+static int shrink_interruptible(struct coll_comm *comm, unsigned int flags, struct coll_comm **new)
+{
+	struct coll_interrupt interrupt;
+	int err = -ECANCELED;
+
+	coll_interrupt_begin(&interrupt, comm->settings.interrupt,
+			     comm->settings.interrupt_context);
+	if (coll_interrupt_lock_any_time(&comm->split_lock)) {
+		err = shrink(comm, flags, new);
+		pthread_mutex_unlock(&comm->split_lock);
+	} else {
+		coll_comm_set_failure(comm, "interrupted before it has begun");
+	}
+	(void)coll_interrupt_end(&interrupt);
+	return err;
+}
+
 int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_comm **left)
 {
 	int state, err;
@@ -295,9 +320,7 @@ int coll_shrink_flags(struct coll_comm *comm, unsigned int flags, struct coll_co
 	if (coll_comm_is_foreign(comm))
 		return -EPERM;
 	state = coll_cancellation_off();
-	pthread_mutex_lock(&comm->split_lock);
-	err = shrink(comm, flags, left);
-	pthread_mutex_unlock(&comm->split_lock);
+	err = shrink_interruptible(comm, flags, left);
 	coll_cancellation_restore(state);
 	return err;
 }

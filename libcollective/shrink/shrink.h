@@ -56,7 +56,10 @@ void coll_shrink_free(struct coll_shrink *shrink);
 /* Send a message; if the network does not take it, it is lost. */
 void coll_shrink_send(void *env, const struct coll_agree_message *message);
 
-/* Wait for messages until @until and handle them.  May set @socket_error. */
+/*
+ * Wait for messages until @until and handle them, unless the caller wants the end.  May set
+ * @socket_error.
+ */
 void coll_shrink_wait(struct coll_shrink *shrink, uint64_t until);
 
 /* Handle messages that have arrived already. */

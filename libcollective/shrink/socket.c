@@ -13,6 +13,7 @@
 #include "bootstrap/bytes.h"
 #include "bootstrap/rejoin_port.h"
 #include "comm/deadline.h"
+#include "comm/interrupt.h"
 #include "shrink/shrink.h"
 
 /* Maximum number of datagrams that are handled at once, in addition to a few for each rank. */
@@ -146,7 +147,7 @@ static bool take_address(struct coll_shrink *shrink, const struct coll_agree_mes
 	return true;
 }
 
-/* Note the addresses of some members.  Return: true if all are known. */
+/* Note the addresses of some members.  Return: true if all are known, or none are needed. */
 static bool take_addresses(struct coll_shrink *shrink, const struct coll_agree_message *message,
 			   const uint8_t *body, size_t length)
 {
@@ -159,7 +160,7 @@ static bool take_addresses(struct coll_shrink *shrink, const struct coll_agree_m
 	first = get32(body);
 	count = (length - 8) / BOOTSTRAP_ENTRY_SIZE;
 	if (agree->form != COLL_FORM_JOINED || agree->formed.id != message->value.id)
-		return agree->form != COLL_FORM_NONE;
+		return true;
 	if (count > COLL_SHRINK_PLACES_MAX || first >= n || count > n - first)
 		return false;
 	if (shrink->table_id != message->value.id) {
@@ -327,8 +328,11 @@ void coll_shrink_wait(struct coll_shrink *shrink, uint64_t until)
 					     .events = POLLIN };
 	if (shrink->connecting && shrink->child->peers)
 		polls[n++] = (struct pollfd){ .fd = shrink->child->fd, .events = POLLOUT };
-	if (poll(polls, n, coll_deadline_left(until)) < 0 && errno != EINTR)
+	if (coll_interrupt_poll(polls, n, coll_deadline_left(until)) < 0 && errno != EINTR)
 		set_socket_error(shrink, -errno, "wait");
+	/* Nothing is begun any more: CONNECT would have no time left, and fail. */
+	if (coll_interrupt_wanted())
+		return;
 	coll_shrink_receive_all(shrink);
 	coll_shrink_poll_connect(shrink);
 }

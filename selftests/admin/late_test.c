@@ -272,6 +272,88 @@ TEST_F(late, two_of_four)
 	EXPECT_EQ(3, self->group->unsure);
 }
 
+/* Each other rank has waited for one that is late. */
+static void two_late_ranks(struct late_group *group, uint64_t first, uint64_t second)
+{
+	spans(group, 6 * SECOND);
+	wait_here(group, 0, 1, 5100 * MS);
+	wait_here(group, 1, 3, 5100 * MS - first);
+	wait_there(group, 2, SECOND, 3, 5300 * MS);
+	wait_there(group, 3, SECOND, 1, 5100 * MS - second);
+}
+
+TEST_F(late, two_ranks)
+{
+	two_late_ranks(self->group, 4900 * MS, 5000 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(3, self->group->straggler);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->unsure);
+	EXPECT_FALSE(self->group->rank[0].straggler);
+	EXPECT_TRUE(self->group->rank[1].straggler);
+	EXPECT_FALSE(self->group->rank[2].straggler);
+	EXPECT_TRUE(self->group->rank[3].straggler);
+	EXPECT_EQ(4900 * MS, self->group->rank[1].late);
+	EXPECT_EQ(5000 * MS, self->group->rank[3].late);
+}
+
+/* One of them is late by half as much. */
+TEST_F(late, two_ranks_differently)
+{
+	two_late_ranks(self->group, 2600 * MS, 5000 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(3, self->group->straggler);
+	EXPECT_TRUE(self->group->rank[1].straggler);
+	EXPECT_TRUE(self->group->rank[3].straggler);
+}
+
+/* The second one is late by less than half of what operations of the others take. */
+TEST_F(late, second_unsure)
+{
+	two_late_ranks(self->group, 2400 * MS, 5000 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(3, self->group->straggler);
+	EXPECT_FALSE(self->group->rank[1].straggler);
+	EXPECT_TRUE(self->group->rank[3].straggler);
+}
+
+/* No rank waits for rank 2, as for one that only sends: of the two, the other one is named. */
+TEST_F(late, second_not_awaited)
+{
+	spans(self->group, 6 * SECOND);
+	wait_here(self->group, 0, 3, 5100 * MS);
+	wait_here(self->group, 1, 2, 100 * MS);
+	wait_there(self->group, 2, SECOND, 1, 50 * MS);
+	wait_there(self->group, 3, SECOND, 1, 5200 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(1, self->group->straggler);
+	EXPECT_FALSE(self->group->rank[2].straggler);
+}
+
+/* Those that are not late differ as much. */
+TEST_F(late, two_and_others_differ)
+{
+	two_late_ranks(self->group, 4900 * MS, 5000 * MS);
+	self->group->rank[0].waited = 2600 * MS;
+	self->group->rank[0].called = 2600 * MS;
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+	EXPECT_EQ(3, self->group->unsure);
+	EXPECT_FALSE(self->group->rank[1].straggler);
+}
+
+/* Three of four: of those, none differs from the others. */
+TEST_F(late, most_ranks)
+{
+	spans(self->group, 6 * SECOND);
+	wait_here(self->group, 0, 1, 5100 * MS);
+	wait_here(self->group, 1, 3, 100 * MS);
+	wait_there(self->group, 2, SECOND, 3, 150 * MS);
+	wait_there(self->group, 3, SECOND, 1, 50 * MS);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->unsure);
+}
+
 /* What a rank says of its links; the best one takes 200 us, and the rank has waited for 900 ms. */
 static void links(struct late_group *group, unsigned int rank, unsigned int far,
 		  unsigned int far_us, unsigned int lossy, unsigned int lost)
@@ -285,7 +367,7 @@ static void links(struct late_group *group, unsigned int rank, unsigned int far,
 	answer->calls = 10;
 	answer->links = (struct coll_admin_slow_links){
 		.far = far, .far_us = far_us, .near_us = far_us < 200 ? far_us : 200,
-		.lossy = lossy, .lost = lost,
+		.lossy = lossy, .lost = lost, .narrow = COLL_ADMIN_NONE,
 	};
 }
 
@@ -354,6 +436,115 @@ TEST_F(late, far_and_idle)
 	self->group->answer[1].calls = 2;
 	lates_sum(&self->now);
 	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* Links by which bytes went at a rate of 1 GB/s. */
+static void wide_links(struct late_group *group)
+{
+	unsigned int rank;
+
+	near_links(group);
+	for (rank = 0; rank < 4; rank++) {
+		struct coll_admin_slow_links *links = &group->answer[rank].links;
+
+		links->narrow = (rank + 1) % 4;
+		links->narrow_ms = 6;
+		links->narrow_kib = 1000000;
+		links->wide_kib = 1000000;
+	}
+}
+
+static void narrow_link(struct late_group *group, unsigned int rank, unsigned int kib)
+{
+	group->answer[rank].links.narrow_ms = 600;
+	group->answer[rank].links.narrow_kib = kib;
+	group->answer[rank].links.wide_kib = kib;
+}
+
+/* 100 Mbit/s in one direction. */
+TEST_F(late, narrow_link)
+{
+	wide_links(self->group);
+	narrow_link(self->group, 3, 12000);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->straggler);
+	EXPECT_EQ(3, self->group->slow);
+	EXPECT_EQ(0, self->group->slow_peer);
+	EXPECT_EQ(600 * MS, self->group->cost);
+	EXPECT_EQ(12000, self->group->rate_kib);
+	EXPECT_EQ(1000000, self->group->usual_kib);
+}
+
+/* In both directions: rank 2 sends to rank 3. */
+TEST_F(late, narrow_rank)
+{
+	wide_links(self->group);
+	narrow_link(self->group, 2, 12000);
+	narrow_link(self->group, 3, 12000);
+	self->group->answer[2].links.wide_kib = 1000000;
+	lates_sum(&self->now);
+	EXPECT_EQ(3, self->group->slow);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow_peer);
+}
+
+/* Two sites: ranks 0 and 1 have one, 2 and 3 the other one. */
+TEST_F(late, narrow_sites)
+{
+	wide_links(self->group);
+	narrow_link(self->group, 1, 12000);
+	narrow_link(self->group, 3, 12000);
+	self->group->answer[1].links.wide_kib = 1000000;
+	self->group->answer[3].links.wide_kib = 1000000;
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* 1 Gbit/s among links that are faster: hosts with several ranks, whose links leave no host. */
+TEST_F(late, less_wide)
+{
+	wide_links(self->group);
+	narrow_link(self->group, 3, 120000);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* All links are as narrow. */
+TEST_F(late, narrow_network)
+{
+	unsigned int rank;
+
+	wide_links(self->group);
+	for (rank = 0; rank < 4; rank++)
+		narrow_link(self->group, rank, 12000);
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* A narrow link by which little goes. */
+TEST_F(late, narrow_and_idle)
+{
+	wide_links(self->group);
+	narrow_link(self->group, 3, 12000);
+	self->group->answer[3].links.narrow_ms = 100;
+	lates_sum(&self->now);
+	EXPECT_EQ(COLL_ADMIN_NONE, self->group->slow);
+}
+
+/* What went before does not count, nor by a link that was not the one that took longest before. */
+TEST_F(late, narrow_before)
+{
+	wide_links(self->earlier);
+	wide_links(self->group);
+	narrow_link(self->earlier, 0, 12000);
+	narrow_link(self->group, 0, 12000);
+	self->group->answer[0].links.narrow_ms = 700;
+	narrow_link(self->group, 1, 12000);
+	self->earlier->answer[1].links.narrow = 3;
+	self->earlier->answer[2].links.narrow = COLL_ADMIN_NONE;
+	lates_subtract(&self->now, &self->before);
+	EXPECT_EQ(100, self->group->answer[0].links.narrow_ms);
+	EXPECT_EQ(0, self->group->answer[1].links.narrow_ms);
+	EXPECT_EQ(6, self->group->answer[2].links.narrow_ms);
 }
 
 /* Only the sender knows what was lost. */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <netinet/in.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -733,6 +734,53 @@ static int rule_own_namespaces(const void *arg)
 TEST(own_network_namespace)
 {
 	EXPECT_EQ(0, as_other_user(rule_own_namespaces, NULL));
+}
+
+/* Groups that end while their requests are listed. */
+#define ENDS	40
+
+struct lister {
+	const char *name;
+	bool ends;
+};
+
+static void *list_requests(void *arg)
+{
+	struct lister *lister = arg;
+	struct coll_admin *admin = admin_open();
+	struct found found;
+
+	while (admin && !__atomic_load_n(&lister->ends, __ATOMIC_ACQUIRE)) {
+		memset(&found, 0, sizeof(found));
+		coll_admin_requests(admin, lister->name, COLL_ADMIN_ALL, find_request, &found);
+	}
+	coll_admin_close(admin);
+	return NULL;
+}
+
+/* What a request on the board waits for is looked up there, until the request is gone. */
+TEST(requests_of_a_rank_that_ends)
+{
+	struct collective_op barrier = { .opcode = COLLECTIVE_BARRIER };
+	struct sockaddr_storage addr[2];
+	struct lister lister;
+	int fd[2], i;
+	char name[33];
+	__u64 group, id;
+	pthread_t thread;
+
+	for (i = 0; i < ENDS; i++) {
+		group_unique(name, sizeof(name), &group);
+		ASSERT_EQ(0, members_make(fd, addr, 2, name, group));
+		lister = (struct lister){ .name = name };
+		ASSERT_EQ(0, member_start(fd[0], &barrier, &id));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, list_requests, &lister));
+		sleep_ms(i % 5);
+		close(fd[i % 2]);
+		close(fd[1 - i % 2]);
+		__atomic_store_n(&lister.ends, true, __ATOMIC_RELEASE);
+		pthread_join(thread, NULL);
+	}
 }
 
 TEST_HARNESS_MAIN

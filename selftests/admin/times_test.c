@@ -18,6 +18,7 @@
 #define MS		1000000ULL
 #define RANKS		4
 #define LATE		2
+#define SOON		0
 #define ROUNDS		5
 #define BYTES_MAX	(1024 * 1024)
 
@@ -188,10 +189,15 @@ static int call_late(struct rank *r)
 	if (!op.count)
 		op = (struct collective_op){ .opcode = workload->opcode };
 	for (i = 0; i < ROUNDS; i++) {
-		/* All begin at the same time, but for the late one. */
+		/*
+		 * All begin at the same time, but for the late one, and for one that others miss
+		 * first, which is not late enough to matter.
+		 */
 		CHECK(flag_barrier(r->shared, 2 + i, r->nranks));
 		if (r->rank == LATE)
 			sleep_ms(late_ms());
+		if (r->rank == SOON)
+			sleep_ms(late_ms() / 10);
 		CHECK_EQ(0, member_submit(r->fd, &op));
 	}
 	CHECK(flag_barrier(r->shared, 20, r->nranks));

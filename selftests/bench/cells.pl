@@ -4,9 +4,10 @@
 # rounds.  Documentation/performance/method.rst describes the columns.
 use strict;
 use warnings;
+use List::Util qw(min);
 
 my @columns = qw(machine date commit kernel table system collective ranks bytes parameter
-		 rounds median p99 cpu_us alone_us wrong);
+		 rounds median p99 cpu_us alone_us wrong batch);
 my (%run, %kernel, %library, %cells, @order);
 
 sub median
@@ -44,7 +45,7 @@ while (<>) {
 		add([$where, $table, $system, $collective, $ranks, $bytes,
 		     $library{$where}{$system} // ''],
 		    median => $f[7], p99 => $f[8], wrong => $f[9],
-		    $f[10] ? (cpu_us => $f[10]) : ());
+		    $f[10] ? (cpu_us => $f[10]) : (), $f[11] ? (batch => $f[11]) : ());
 	} elsif ($table eq 'footprint') {
 		my ($ranks, $bytes, $ends, $kib) = @f;
 
@@ -83,5 +84,5 @@ for my $name (@order) {
 		   join(' ', grep { defined } $where, $kernel{$where}), @key,
 		   scalar @{$cell->{median}},
 		   (map { median(@{$cell->{$_} || []}) } qw(median p99 cpu_us alone_us)),
-		   $cell->{wrong} ? $wrong : ''), "\n";
+		   $cell->{wrong} ? $wrong : '', min(@{$cell->{batch} || []}) // ''), "\n";
 }

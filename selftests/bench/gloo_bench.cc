@@ -4,7 +4,8 @@
  *
  *	gloo_bench RANKS COLLECTIVE SIZES ITERS WARMUP [in-place] [cpu]
  *
- * Its reduce_scatter has Gloo's older interface: in place, and prepared for one buffer.
+ * Its reduce_scatter has Gloo's older interface: in place, and prepared for one buffer, so each
+ * operation of a batch has an object of its own.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,9 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <memory>
+#include <unordered_map>
 
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
@@ -27,13 +31,22 @@
 #include "method.h"
 
 static std::shared_ptr<gloo::rendezvous::Context> context;
-static std::unique_ptr<gloo::ReduceScatterHalvingDoubling<float>> reduce_scatter;
+typedef gloo::ReduceScatterHalvingDoubling<float> ReduceScatter;
+
+/* By their buffer. */
+static std::unordered_map<float *, std::unique_ptr<ReduceScatter>> reduce_scatters;
 
 static void prepare(const struct trial *trial)
 {
+	static size_t size;
+
 	if (trial->collective != REDUCE_SCATTER)
 		return;
-	reduce_scatter.reset(new gloo::ReduceScatterHalvingDoubling<float>(
+	/* Those of the line before. */
+	if (size != trial->size)
+		reduce_scatters.clear();
+	size = trial->size;
+	reduce_scatters[trial->in].reset(new ReduceScatter(
 		context, std::vector<float *>{ trial->in }, trial->count * context->size,
 		std::vector<int>(context->size, trial->count)));
 }
@@ -100,7 +113,7 @@ static void run(const struct trial *trial)
 	case ALLGATHER:
 		return allgather(trial);
 	case REDUCE_SCATTER:
-		return reduce_scatter->run();
+		return reduce_scatters.at(trial->in)->run();
 	case ALLTOALL:
 		return alltoall(trial);
 	case BARRIER:

@@ -2,9 +2,10 @@
 /*
  * Measures the lines of a peer in the same way as collective-bench.
  *
- * A repetition writes the input, overwrites the place of the result, passes a barrier, times
- * the call on every rank, passes a second barrier and compares the whole result.  The time of
- * a repetition is that of its slowest rank.
+ * A repetition writes the inputs of a batch of operations (batch.h), overwrites the places of
+ * the results, passes a barrier, times the batch on every rank, passes a second barrier and
+ * compares the whole results.  The time of a repetition is that of its slowest rank, over the
+ * number of operations.
  *
  * For the CPU time of the whole host, the call is then repeated for half a second, without a
  * pause and with an input of zeros.
@@ -17,6 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "method.h"
 #include "times.h"
 
@@ -165,11 +167,11 @@ static double check_result(const struct peer *peer, const struct trial *trial, u
 }
 
 void method_line(const char *collective, int nranks, size_t bytes, double *times, int n,
-		 double wrong, double cpu_us)
+		 double wrong, double cpu_us, int batch)
 {
 	times_sort(times, n);
-	printf("%s,%d,%zu,%d,%.2f,%.2f,%.2f,%.0f,%.1f\n", collective, nranks, bytes, n, times[0],
-	       times_median(times, n), times_p99(times, n), wrong, cpu_us);
+	printf("%s,%d,%zu,%d,%.3f,%.3f,%.3f,%.0f,%.1f,%d\n", collective, nranks, bytes, n,
+	       times[0], times_median(times, n), times_p99(times, n), wrong, cpu_us, batch);
 	fflush(stdout);
 }
 
@@ -205,56 +207,147 @@ static double total(const struct peer *peer, double mine)
 	return sum;
 }
 
+/* Operation @i of a batch, with its own buffers. */
+static struct trial operation(const struct trial *trial, int i)
+{
+	size_t at = i * batch_stride(trial->size) / sizeof(float);
+	struct trial one = *trial;
+
+	if (trial->size) {
+		one.in += at;
+		one.out += at;
+	}
+	return one;
+}
+
+/* Lets the peer prepare the operations from @from up to, not including, @to of a batch. */
+static void prepare(const struct peer *peer, const struct trial *trial, int from, int to)
+{
+	struct trial one;
+	int i;
+
+	for (i = from; peer->prepare && i < to; i++) {
+		one = operation(trial, i);
+		peer->prepare(&one);
+	}
+}
+
+static void run_batch(const struct peer *peer, const struct trial *trial)
+{
+	struct trial one;
+	int i;
+
+	for (i = 0; i < trial->batch; i++) {
+		one = operation(trial, i);
+		peer->run(&one);
+	}
+}
+
 /*
- * Runs the repetitions from @from up to, not including, @to.  Negative ones are not timed.
- * Return: the number of wrong elements.
+ * Runs @n repetitions.  @times: the time of an operation in each of them, on this rank; NULL:
+ * they are not timed.  Return: the number of wrong elements.
  */
-static double repeat(const struct peer *peer, const struct trial *trial, int from, int to,
-		     double *times)
+static double repeat(const struct peer *peer, const struct trial *trial, int n, double *times)
 {
 	static uint64_t round;
 	double begin, wrong = 0;
-	int i;
+	struct trial one;
+	int i, k;
 
-	for (i = from; i < to; i++) {
-		write_input(peer, trial, ++round);
+	for (i = 0; i < n; i++, round += trial->batch) {
+		for (k = 0; k < trial->batch; k++) {
+			one = operation(trial, k);
+			write_input(peer, &one, round + k);
+		}
 		peer->barrier();
 		begin = bench_now_us();
-		peer->run(trial);
-		if (i >= 0)
-			times[i] = bench_now_us() - begin;
+		run_batch(peer, trial);
+		if (times)
+			times[i] = (bench_now_us() - begin) / trial->batch;
 		/* The comparison must not take a CPU that another rank's call needs. */
 		peer->barrier();
-		wrong += check_result(peer, trial, round);
+		for (k = 0; k < trial->batch; k++) {
+			one = operation(trial, k);
+			wrong += check_result(peer, &one, round + k);
+		}
 	}
 	return wrong;
 }
 
-static double measure(const struct peer *peer, const struct trial *trial, int iters, int warmup)
+/* Runs an untimed repetition.  @us: how long it takes with all its parts, on the slowest rank. */
+static double repeat_once(const struct peer *peer, const struct trial *trial, double *us)
+{
+	double begin = bench_now_us(), wrong = repeat(peer, trial, 1, NULL);
+
+	*us = bench_now_us() - begin;
+	peer->maximum(us, 1);
+	return wrong;
+}
+
+/* Determines the length of a batch.  All ranks agree.  Return: the number of wrong elements. */
+static double choose_batch(const struct peer *peer, struct trial *trial)
+{
+	int most = batch_most(trial->size, 1), before = 0, i;
+	double us[BATCH_TRIES + 1], least, wrong = 0;
+
+	while (before < trial->batch && trial->batch < most) {
+		wrong += repeat(peer, trial, BATCH_TRIES, us);
+		us[BATCH_TRIES] = batch_clock_us();
+		peer->maximum(us, BATCH_TRIES + 1);
+		for (least = us[0], i = 1; i < BATCH_TRIES; i++)
+			least = us[i] < least ? us[i] : least;
+		before = trial->batch;
+		trial->batch = batch_next(before, least * before, us[BATCH_TRIES], most);
+		prepare(peer, trial, before, trial->batch);
+	}
+	return wrong;
+}
+
+/* The length of a batch that is asked for; 0: none is. */
+static int wished_batch(void)
+{
+	const char *wish = getenv("BENCH_BATCH");
+	int batch = wish ? atoi(wish) : 0;
+
+	return batch < 0 ? 0 : batch > BATCH_MAX ? BATCH_MAX : batch;
+}
+
+/*
+ * Runs the untimed repetitions and determines the length of a batch, as warm_up() of
+ * collective-bench does.  Return: the number of wrong elements.
+ */
+static double warm_up(const struct peer *peer, struct trial *trial, int *iters, int warmup)
 {
 	const char *min_time = getenv("BENCH_MIN_TIME");
 	const int ms = min_time ? atoi(min_time) : 0;
-	double begin, us = 0, wrong, *times, cpu_us;
+	int wish = trial->size > BATCH_SIZE_MAX ? 1 : wished_batch();
+	double us, wrong;
 
-	if (peer->prepare)
-		peer->prepare(trial);
-	wrong = repeat(peer, trial, -warmup, -1, NULL);
-	begin = bench_now_us();
-	if (warmup) {
-		wrong += repeat(peer, trial, -1, 0, NULL);
-		us = bench_now_us() - begin;
-	}
-	/*
-	 * All ranks stretch by the same factor.  The last untimed repetition determines it, as
-	 * the first ones may include connecting.
-	 */
-	peer->maximum(&us, 1);
-	iters *= times_stretch(ms, us, iters);
-	wrong += repeat(peer, trial, -warmup * (times_stretch(ms, us, warmup) - 1), 0, NULL);
+	trial->batch = wish ? wish : 1;
+	prepare(peer, trial, 0, trial->batch);
+	if (!warmup)
+		return 0;
+	wrong = repeat(peer, trial, warmup - 1, NULL);
+	wrong += repeat_once(peer, trial, &us);
+	wrong += repeat(peer, trial, warmup * (times_stretch(ms, us, warmup) - 1), NULL);
+	if (!wish)
+		wrong += choose_batch(peer, trial);
+	if (trial->batch > 1)
+		wrong += repeat_once(peer, trial, &us);
+	/* All ranks stretch by the same factor. */
+	*iters *= times_stretch(ms, us, *iters);
+	return wrong;
+}
+
+static double measure(const struct peer *peer, struct trial *trial, int iters, int warmup)
+{
+	double wrong, *times, cpu_us;
+
+	wrong = warm_up(peer, trial, &iters, warmup);
 	times = calloc(iters, sizeof(*times));
 	if (!times)
 		exit(1);
-	wrong += repeat(peer, trial, 0, iters, times);
+	wrong += repeat(peer, trial, iters, times);
 	peer->maximum(times, iters);
 	wrong = total(peer, wrong);
 	times_sort(times, iters);
@@ -262,9 +355,19 @@ static double measure(const struct peer *peer, const struct trial *trial, int it
 	cpu_us = peer->cpu ? cpu_pass(peer, trial, times_median(times, iters)) : 0;
 	if (!peer->rank)
 		method_line(names[trial->collective], peer->nranks, trial->size, times, iters,
-			    wrong, cpu_us);
+			    wrong, cpu_us, trial->batch);
 	free(times);
 	return wrong;
+}
+
+/* Bytes of the inputs, or of the results, of a batch of vectors of up to @max bytes. */
+static size_t batch_bytes(size_t max)
+{
+	size_t small = batch_stride(max < BATCH_SIZE_MAX ? max : BATCH_SIZE_MAX) * wished_batch();
+
+	if (!small)
+		small = BATCH_BYTES;
+	return small > max ? small : max;
 }
 
 /* Ends a rank that hangs, or that its launcher has left behind. */
@@ -308,8 +411,8 @@ int method_main(struct peer *peer, int argc, char **argv)
 	/* As in collective-bench. */
 	in_place &= trial.collective != ALLTOALL;
 	in_place |= trial.collective == BROADCAST;
-	trial.in = method_memory(max, false);
-	trial.out = in_place ? trial.in : method_memory(max, false);
+	trial.in = method_memory(batch_bytes(max), false);
+	trial.out = in_place ? trial.in : method_memory(batch_bytes(max), false);
 	blocks = trial.collective != ALLREDUCE && trial.collective != BROADCAST;
 	unit = sizeof(float) * (blocks ? peer->nranks : 1);
 	for (at = argv[2]; *at; at += strcspn(at, ","), at += *at == ',') {

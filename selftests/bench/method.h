@@ -22,6 +22,8 @@ enum collective { ALLREDUCE, BROADCAST, ALLGATHER, REDUCE_SCATTER, ALLTOALL, BAR
  * @count: number of elements of the vector, or of one rank's block
  * @in: this rank's input; the only buffer of a broadcast
  * @out: place of the result; equal to @in if it is in place
+ * @batch: number of operations between two readings of the clock (batch.h), each with buffers of
+ *	its own
  */
 struct trial {
 	enum collective collective;
@@ -29,13 +31,14 @@ struct trial {
 	size_t count;
 	float *in;
 	float *out;
+	int batch;
 };
 
 /**
  * struct peer - a library of collectives
  * @rank: rank of this process
  * @nranks: number of ranks
- * @prepare: called before the first @run of a line, not timed; or NULL
+ * @prepare: called before the first @run of a line with these buffers, not timed; or NULL
  * @run: the blocking call
  * @barrier: the barrier
  * @maximum: replaces each of @n values by its maximum over the ranks, on all ranks
@@ -56,16 +59,17 @@ struct peer {
 /*
  * Measures the command line COLLECTIVE SIZES ITERS WARMUP [in-place] [cpu], with SIZES in bytes,
  * separated by commas.  Rank 0 prints a line a size:
- * collective,ranks,bytes,iters,min_us,median_us,p99_us,wrong,cpu_us.  ITERS and WARMUP are
+ * collective,ranks,bytes,iters,min_us,median_us,p99_us,wrong,cpu_us,batch.  ITERS and WARMUP are
  * multiplied by up to 20 to take BENCH_MIN_TIME milliseconds (in the environment) each.
+ * BENCH_BATCH is the number of operations in a batch, up to 64 KiB; default: by batch_next().
  *
  * Return: an exit status.
  */
 int method_main(struct peer *peer, int argc, char **argv);
 
-/* Prints the line of @n sorted times. */
+/* Sorts @n times and prints their line. */
 void method_line(const char *collective, int nranks, size_t bytes, double *times, int n,
-		 double wrong, double cpu_us);
+		 double wrong, double cpu_us, int batch);
 
 /* Allocates populated memory, on huge pages if there are any.  @shared: with children. */
 void *method_memory(size_t size, bool shared);

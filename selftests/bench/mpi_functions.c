@@ -8,7 +8,8 @@
  * SIZES are those of the vector, or of the blocks of all ranks, in bytes, separated by commas.
  * Each line takes at least MILLISECONDS.  Rank 0 prints
  * mpi,NAME,FUNCTION,RANKS,BYTES,ROUND,MEDIAN_US; a time is that of the slowest rank in a batch of
- * calls.  FUNCTION "first" is the first collective of a new communicator, in which the component
+ * calls, of several milliseconds or 1000 calls: the clock costs less than in those of batch.h.
+ * FUNCTION "first" is the first collective of a new communicator, in which the component
  * makes its group if told so.
  */
 #include <mpi.h>

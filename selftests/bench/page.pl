@@ -26,14 +26,14 @@ sub size_name
 	return $bytes >= 1024 ? $bytes / 1024 . ' KiB' : "$bytes B";
 }
 
-# With a comma a thousand; decimals below 100.
+# With a comma a thousand; a decimal below 100, two below 1.
 sub figure
 {
 	my ($value, $decimals) = @_;
 	my $text;
 
 	return '-' if !defined $value || $value eq '';
-	$text = sprintf '%.*f', $decimals // ($value < 100 && $value != int $value ? 1 : 0), $value;
+	$text = sprintf '%.*f', $decimals // ($value >= 100 || $value == int $value ? 0 : $value < 1 ? 2 : 1), $value;
 	1 while $text =~ s/^(\d+)(\d{3})/$1,$2/;
 	return $text;
 }
@@ -127,7 +127,11 @@ sub times
 		my @cpu = grep { $_->{cpu_us} } @of;
 		my $chart = "$machine-$collective.svg";
 
-		print "**$collective**, microseconds:\n\n";
+		my ($largest) = sort { $b <=> $a } map { $_->{bytes} } grep { ($_->{batch} // 0) > 1 } @of;
+		my $means = !defined $largest ? '' : ', means of batches of operations' .
+			($largest ? ' up to ' . size_name($largest) : '');
+
+		print "**$collective**, microseconds$means:\n\n";
 		print ".. image:: results/$chart\n   :alt: Time of $collective over the size\n\n" if -e $chart;
 		print by_system(@key, sub { figure($_[0]{median}) }, @of);
 		print "CPU time of the whole machine for $collective, seconds a GiB:\n\n",

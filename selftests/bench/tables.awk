@@ -35,6 +35,8 @@ $1 == "time" {
 	time[k] = time[k] " " $10
 	if ($13 > 0)
 		cpu[k] = cpu[k] " " $13
+	if ($14 > batch[$6])
+		batch[$6] = $14
 	lines++
 	wrong[$3] += $12
 }
@@ -249,7 +251,7 @@ function cell(list)
 {
 	if (list == "")
 		return " - |"
-	return sprintf(" %.*f ±%.0f%% |", median(list) < 100, median(list), spread(list))
+	return sprintf(" %.*f ±%.0f%% |", median(list) < 1 ? 2 : median(list) < 100, median(list), spread(list))
 }
 
 function ratio(theirs, ours)
@@ -286,6 +288,17 @@ function table(where, c, n,   i, k, s, row, ours, some)
 	}
 	if (row == "")
 		print ""
+}
+
+# Which times are means of several operations.
+function batch_note(   k, most)
+{
+	for (k = 1; k <= nsizes; k++)
+		if (batch[sizes[k]] > 1)
+			most = most sprintf("%s%s: %d", most ? "; " : "", sizes[k] ? size_name(sizes[k]) : "barrier",
+				batch[sizes[k]])
+	if (most)
+		printf "Most operations between two readings of the clock, of which a time is the mean: %s.\n\n", most
 }
 
 function link_table(   i, k)
@@ -365,6 +378,7 @@ END {
 	verdicts()
 	if (libraries != "")
 		printf "## Systems\n\n| system | version |\n| --- | --- |\n%s\n", libraries
+	batch_note()
 	for (w = 1; w <= nwheres; w++) {
 		printf "## %s\n\n", wheres[w]
 		for (i = 1; i <= ncollectives; i++)

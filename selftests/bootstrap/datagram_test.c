@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* COLL_CHECK_DATAGRAMS: coll_init() finds out that datagrams do not pass between hosts. */
+/* COLL_CONFIG_CHECK_DATAGRAMS: coll_init() finds out that datagrams do not pass between hosts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "network.h"
 #include "session.h"
 #include "tap.h"
 
@@ -34,12 +35,24 @@ static void test_pass(void)
 		session_note(&session);
 }
 
+static void expect_silence(struct session *session, const char *name)
+{
+	int rank;
+
+	session_run(session);
+	for (rank = 0; rank < 3; rank += 2)
+		if (session->outcomes[rank].err != -EHOSTUNREACH ||
+		    !strstr(session->outcomes[rank].detail, "no datagram of rank 1,"))
+			break;
+	if (!tap_ok(rank == 4 && session->outcomes[1].err == 0, "%s", name))
+		session_note(session);
+}
+
 /* @rule: of nft, for packets from rank 1. */
 static void test_filter(const char *rule, const char *name)
 {
 	struct session session;
 	char command[200];
-	int rank;
 
 	snprintf(command, sizeof(command), "nft 'add table inet t; %s; %s %s' 2>/dev/null",
 		 "add chain inet t in { type filter hook input priority 0; }",
@@ -49,14 +62,11 @@ static void test_filter(const char *rule, const char *name)
 		return;
 	}
 	prepare(&session);
-	session_run(&session);
-	for (rank = 0; rank < 3; rank += 2)
-		if (session.outcomes[rank].err != -EHOSTUNREACH ||
-		    !strstr(session.outcomes[rank].detail, "no datagram of rank 1,"))
-			break;
-	if (!tap_ok(rank == 4 && session.outcomes[1].err == 0, "%s", name))
-		session_note(&session);
+	expect_silence(&session, name);
 	unsetenv("COLL_CHECK_DATAGRAMS");
+	prepare(&session);
+	session.check_datagrams = true;
+	expect_silence(&session, "as the flag asks for it");
 	prepare(&session);
 	if (!tap_ok(!session_run(&session), "is not looked for unasked"))
 		session_note(&session);
@@ -68,7 +78,7 @@ int main(void)
 {
 	tap_plan(0);
 	setenv("COLL_CHECK_DATAGRAMS", "1", 1);
-	if (!session_network()) {
+	if (!network_enter()) {
 		tap_skip("no network namespace", "datagrams");
 		return tap_exit();
 	}

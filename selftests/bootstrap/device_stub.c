@@ -79,6 +79,35 @@ int coll_device_submit(int fd, const struct collective_op *op, int timeout_ms, _
 	return -EOPNOTSUPP;
 }
 
+int coll_device_resume(int fd, const struct collective_op *op, __u64 instance, int timeout_ms,
+		       __u64 *request)
+{
+	(void)fd;
+	(void)op;
+	(void)instance;
+	(void)timeout_ms;
+	*request = 0;
+	return -EOPNOTSUPP;
+}
+
+bool coll_device_has(int fd, __u64 feature)
+{
+	(void)fd;
+	(void)feature;
+	return false;
+}
+
+int coll_device_abort(int fd)
+{
+	(void)fd;
+	return -EOPNOTSUPP;
+}
+
+void coll_device_wake(int fd)
+{
+	(void)fd;
+}
+
 int coll_device_cancel(int fd, __u64 request)
 {
 	(void)fd;

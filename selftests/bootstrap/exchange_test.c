@@ -10,13 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bootstrap/card.h"
 #include "bootstrap/secret.h"
 #include "comm/comm.h"
 #include "comm/deadline.h"
 #include "device_stub.h"
 #include "exchange/session.h"
 #include "memory.h"
+#include "network.h"
 #include "tap.h"
+#include "version.h"
 
 #define RANKS	4
 #define ROOM	1024
@@ -31,6 +34,8 @@ enum { SECRET_NONE, SECRET_A, SECRET_B };
  * @open_error: error of opening the device
  * @callback_error: what the callback returns instead of its result
  * @garbage: true: the callback's result for this rank is not what the rank gave
+ * @format: version that its card tells; 0: its own
+ * @library: version of the library
  * @memory: number of allocations that succeed in coll_init(), + 1; 0: all
  * @err: result of coll_init()
  * @calls: number of calls of the callback
@@ -50,6 +55,8 @@ struct rank {
 	int open_error;
 	int callback_error;
 	bool garbage;
+	unsigned char format;
+	unsigned int library;
 	int memory;
 
 	int err;
@@ -88,6 +95,8 @@ static int allgather(void *context, const void *mine, size_t size, void *all)
 	memcpy(meeting->blobs[(rank + meeting->shift) % RANKS], mine, size);
 	if (own->garbage)
 		memset(meeting->blobs[rank], 0xa5, 20);
+	if (own->format)
+		meeting->blobs[rank][4] = own->format;
 	pthread_barrier_wait(&meeting->barrier);
 	for (i = 0; i < RANKS; i++)
 		memcpy((char *)all + i * size, meeting->blobs[i], size);
@@ -119,6 +128,7 @@ static void be_rank(int rank)
 
 	memset(secret, own->secret, sizeof(secret));
 	stub_open_error = own->open_error;
+	version_library = own->library;
 	memory_calls = own->memory - 1;
 	own->err = coll_init(&comm, &config);
 	memory_calls = -1;
@@ -203,17 +213,22 @@ static void expect_group(bool secured, const char *what)
 		note();
 }
 
-/* Every rank fails with @err after @calls calls and a text that has @says. */
-static void expect_failure(int err, int calls, const char *says, const char *what)
+/* Has every rank failed with @err after @calls calls and a text that has @says? */
+static bool all_failed(int err, int calls, const char *says)
 {
 	bool right = true;
 	int i;
 
-	run();
 	for (i = 0; i < RANKS; i++)
 		right &= meeting->ranks[i].err == err && meeting->ranks[i].calls == calls &&
 			 strstr(meeting->ranks[i].detail, says);
-	if (!tap_ok(right, "%s", what))
+	return right;
+}
+
+static void expect_failure(int err, int calls, const char *says, const char *what)
+{
+	run();
+	if (!tap_ok(all_failed(err, calls, says), "%s", what))
 		note();
 }
 
@@ -277,18 +292,19 @@ static void test_contradictions(void)
 {
 	begin();
 	meeting->ranks[1].secret = SECRET_A;
-	expect_failure(-EACCES, 1, "rank 1 has a secret, and rank 0 has none",
+	expect_failure(-EACCES, 1, ") has a secret, and rank 0 (at ",
 		       "a secret that one rank has alone");
+	tap_ok(!strncmp(meeting->ranks[0].detail, "rank 1 (at ", 11), "and its address");
 	begin();
 	meeting->ranks[0].secret = SECRET_A;
-	expect_failure(-EACCES, 1, "rank 0 has a secret, and rank 1 has none",
+	expect_failure(-EACCES, 1, ") has a secret, and rank 1 (at ",
 		       "a secret that only rank 0 has");
 	begin();
 	meeting->ranks[0].secret = SECRET_A;
 	meeting->ranks[1].secret = SECRET_A;
 	meeting->ranks[2].secret = SECRET_B;
 	meeting->ranks[3].secret = SECRET_A;
-	expect_failure(-EACCES, 2, "have different secrets", "two secrets");
+	expect_failure(-EACCES, 2, "another secret than rank ", "two secrets");
 	begin();
 	meeting->ranks[1].lanes = 2;
 	meeting->ranks[2].lanes = 3;
@@ -303,6 +319,59 @@ static void test_contradictions(void)
 	begin();
 	meeting->ranks[1].garbage = true;
 	expect_failure(-EPROTO, 1, "rank 1 is no card", "bytes that no rank gave");
+}
+
+/* A card of an older version, as its first bytes tell; or of a newer one. */
+static void test_versions(void)
+{
+	begin();
+	meeting->ranks[2].library = VERSION_OTHER;
+	run();
+	if (!tap_ok(all_failed(-EPROTONOSUPPORT, 1, "all ranks need the same") &&
+		    strstr(meeting->ranks[0].detail,
+			   "rank 0 has version " VERSION_OWN_TEXT
+			   " of the library and rank 2 has " VERSION_OTHER_TEXT) &&
+		    strstr(meeting->ranks[2].detail,
+			   "rank 2 has version " VERSION_OTHER_TEXT
+			   " of the library and rank 0 has " VERSION_OWN_TEXT),
+		    "two versions of the library"))
+		note();
+	begin();
+	meeting->ranks[3].format = BOOTSTRAP_CARD_VERSION - 1;
+	expect_failure(-EPROTONOSUPPORT, 1, "rank 3 has one before 0.2", "an older library");
+}
+
+/* Ranks of three hosts; two of them have another secret, or one has none. */
+static void test_secrets_of_hosts(void)
+{
+	static const char * const hosts[RANKS] = {
+		"10.77.0.1", "10.77.0.1", "10.77.0.2", "10.77.0.3",
+	};
+	static const char one[] = "ranks 2-3 (at 10.77.0.2, 10.77.0.3) have another secret than ";
+	static const char other[] = "ranks 0-1 (at 10.77.0.1) have another secret than ";
+	int i;
+
+	begin();
+	for (i = 0; i < RANKS; i++) {
+		meeting->ranks[i].local_addr = hosts[i];
+		meeting->ranks[i].secret = i < 2 ? SECRET_A : SECRET_B;
+	}
+	run();
+	if (!tap_ok(all_failed(-EACCES, 2, ": give all ranks the same") &&
+		    strstr(meeting->ranks[1].detail, one) &&
+		    strstr(meeting->ranks[1].detail, " than rank 1 (at 10.77.0.1): ") &&
+		    strstr(meeting->ranks[3].detail, other) &&
+		    strstr(meeting->ranks[3].detail, " than rank 3 (at 10.77.0.3): "),
+		    "two secrets, with all ranks and their hosts"))
+		note();
+	begin();
+	for (i = 0; i < RANKS; i++) {
+		meeting->ranks[i].local_addr = hosts[i];
+		meeting->ranks[i].secret = i < 3 ? SECRET_A : SECRET_NONE;
+	}
+	expect_failure(-EACCES, 1,
+		       "rank 0 (at 10.77.0.1) has a secret, and rank 3 (at 10.77.0.3) has none",
+		       "a host without the secret");
 }
 
 static void test_callback_errors(void)
@@ -419,9 +488,14 @@ int main(void)
 	test_groups();
 	test_told_failures();
 	test_contradictions();
+	test_versions();
 	test_callback_errors();
 	test_memory();
 	test_session();
 	test_errno_texts();
+	if (network_enter())
+		test_secrets_of_hosts();
+	else
+		tap_skip("no network namespace", "secrets of hosts");
 	return tap_exit();
 }

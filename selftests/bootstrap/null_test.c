@@ -28,6 +28,7 @@ static const struct {
 	{ "coll_mem_number", 0 },
 	{ "coll_mem_registered", 0 },
 	{ "coll_name", 0 },
+	{ "coll_small_bytes", 0 },
 	{ "coll_request_free", 0 },
 	{ "coll_wait", 0 },
 	{ "coll_wait_all", 0 },

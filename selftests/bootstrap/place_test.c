@@ -10,7 +10,7 @@
 
 #include "bootstrap/address.h"
 #include "bootstrap/place.h"
-#include "session.h"
+#include "network.h"
 #include "tap.h"
 
 #define RANKS	3
@@ -209,7 +209,7 @@ int main(void)
 {
 	size_t i;
 
-	if (!session_network()) {
+	if (!network_enter()) {
 		printf("1..0 # SKIP no network namespace\n");
 		return 4;
 	}

@@ -16,8 +16,13 @@
 #include "bootstrap/address.h"
 #include "bootstrap/message.h"
 #include "comm/deadline.h"
+#include "network.h"
 #include "session.h"
 #include "tap.h"
+#include "version.h"
+
+/* A version of messages that did not tell the library's. */
+#define OLDER	4
 
 static void at(struct sockaddr_in *addr, const char *host, int port)
 {
@@ -226,6 +231,129 @@ static void impostor(const char *name, const uint8_t *answer, size_t size)
 		session_note(&session);
 }
 
+#define HAS_OWN		" has version " VERSION_OWN_TEXT " of the library and "
+#define HAS_OTHER	" has version " VERSION_OTHER_TEXT " of the library and "
+#define TO_OTHER	" has " VERSION_OTHER_TEXT ": all ranks need the same"
+
+/* A library of another version, without and with a secret, among others. */
+static void test_versions(void)
+{
+	struct session session = { .nranks = 3, .rendezvous = "127.0.0.1", .timeout_ms = 2500 };
+	const int err = -EPROTONOSUPPORT;
+
+	session.members[1].library = VERSION_OTHER;
+	session_run(&session);
+	if (!tap_ok(ended(&session, 0, err, 1500, "rank 0" HAS_OWN "rank 1 (127.0.0.1:") &&
+		    ended(&session, 1, err, 1500, "rank 1" HAS_OTHER "rank 0 (127.0.0.1:") &&
+		    ended(&session, 2, err, 1500, TO_OTHER),
+		    "all ranks hear of another version of the library"))
+		session_note(&session);
+
+	session.secured = true;
+	session_run(&session);
+	if (!tap_ok(ended(&session, 0, -ETIMEDOUT, 5000, "rank 0" HAS_OWN "rank 1" TO_OTHER) &&
+		    ended(&session, 1, err, 5000, "rank 1" HAS_OTHER "rank 0 (127.0.0.1:") &&
+		    ended(&session, 2, -ETIMEDOUT, 5000, "rank 1 never arrived"),
+		    "with a secret likewise, at the deadline"))
+		session_note(&session);
+
+	session = (struct session) { .nranks = 2, .rendezvous = "127.0.0.1", .timeout_ms = 2500 };
+	session.members[0].library = VERSION_OTHER;
+	session_run(&session);
+	if (!tap_ok(ended(&session, 0, err, 1500, "rank 0" HAS_OTHER "rank 1 (127.0.0.1:") &&
+		    ended(&session, 1, err, 1500, "rank 1" HAS_OWN "rank 0 (127.0.0.1:") &&
+		    strstr(session.outcomes[1].detail, TO_OTHER), "also of a newer rank 0"))
+		session_note(&session);
+}
+
+/* Say HELLO as an older library.  Return: true if that can read the answer, which has @says. */
+static bool call_as_older(const struct session *session, uint64_t job, const char *says)
+{
+	struct bootstrap_hello hello = { .rank = 1, .nranks = 2, .left_ms = 20000, .job = job };
+	uint8_t message[BOOTSTRAP_MESSAGE_MAX], got[BOOTSTRAP_MESSAGE_MAX] = { 0 };
+	const size_t size = bootstrap_write_hello(message, &hello);
+	const int fd = call("127.0.0.1", session->port);
+	char text[BOOTSTRAP_FAIL_MAX] = "";
+	struct bootstrap_head head;
+	size_t n;
+
+	bootstrap_write_version(message, OLDER);
+	if (write(fd, message, size) != (ssize_t)size)
+		perror("hello");
+	n = read_to_end(fd, got, sizeof(got), 5000);
+	close(fd);
+	if (n < BOOTSTRAP_HEAD_SIZE || bootstrap_read_head(got, BOOTSTRAP_FAIL_MAX, &head) ||
+	    n != BOOTSTRAP_HEAD_SIZE + head.length)
+		return false;
+	bootstrap_read_fail(got + BOOTSTRAP_HEAD_SIZE, head.length, text, sizeof(text));
+	return head.kind == BOOTSTRAP_FAIL && head.version.format == OLDER &&
+	       !head.version.library && strstr(text, says);
+}
+
+/* Libraries of a version that did not tell the library's. */
+static void test_older(void)
+{
+	struct session session = { .nranks = 2, .rendezvous = "127.0.0.1", .timeout_ms = 5000 };
+	bool told;
+
+	session_prepare(&session);
+	session_start_rank(&session, 0);
+	told = call_as_older(&session, 0, "has one before 0.2: all ranks need the same");
+	session_wait(&session);
+	if (!tap_ok(told && ended(&session, 0, -EPROTONOSUPPORT, 4000, "rank 1 (127.0.0.1:"),
+		    "an older library is told, and ends a group without a secret"))
+		session_note(&session);
+
+	session.members[0].job = "one";
+	session.members[1].job = "one";
+	session_prepare(&session);
+	session_start_rank(&session, 0);
+	told = call_as_older(&session, 4711, "of another job");
+	session_start_rank(&session, 1);
+	if (!tap_ok(!session_wait(&session) && told, "but not one of another job"))
+		session_note(&session);
+
+	session = (struct session) { .nranks = 2, .rendezvous = "127.0.0.1", .secured = true };
+	session_prepare(&session);
+	session_start_rank(&session, 0);
+	told = call_as_older(&session, 0, "rank 1 has one before 0.2");
+	session_start_rank(&session, 1);
+	if (!tap_ok(!session_wait(&session) && told, "nor a group with one"))
+		session_note(&session);
+}
+
+/* Rank 0's library is older: it says so with each answer. */
+static void older_root(bool secured, unsigned int ms)
+{
+	struct session session = { .nranks = 2, .rendezvous = "127.0.0.1", .secured = secured };
+	uint8_t answer[BOOTSTRAP_MESSAGE_MAX], got[512];
+	const size_t size = bootstrap_write_fail(answer, -EPROTO, "malformed HELLO");
+	struct pollfd one = { .events = POLLIN };
+	const uint64_t until = coll_deadline_in(4000);
+	int fd;
+
+	bootstrap_write_version(answer, OLDER);
+	session.timeout_ms = 2000;
+	session_prepare(&session);
+	session_start_rank(&session, 1);
+	one.fd = answer_at("127.0.0.1", session.port);
+	while (!session.outcomes[1].done && coll_deadline_left(until)) {
+		if (poll(&one, 1, 20) <= 0)
+			continue;
+		fd = accept(one.fd, NULL, NULL);
+		if (read(fd, got, sizeof(got)) > 0 && write(fd, answer, size) != (ssize_t)size)
+			perror("answer");
+		close(fd);
+	}
+	close(one.fd);
+	session_wait(&session);
+	if (!tap_ok(ended(&session, 1, -EPROTONOSUPPORT, ms,
+			  "rank 1" HAS_OWN "rank 0 (127.0.0.1:") &&
+		    strstr(session.outcomes[1].detail, "has one before 0.2"),
+		    "an older rank 0%s", secured ? ", with a secret" : ""))
+		session_note(&session);
+}
+
 static void test_impostors(void)
 {
 	uint8_t answer[2 * BOOTSTRAP_MESSAGE_MAX] = { 0 };
@@ -233,6 +361,8 @@ static void test_impostors(void)
 
 	size = bootstrap_write_fail(answer, -EPERM, "go away");
 	impostor("a FAIL without a proof", answer, size);
+	bootstrap_write_version(answer, OLDER);
+	impostor("one of an older library", answer, size);
 	size = bootstrap_write_challenge(answer, answer + 100, answer + 200);
 	impostor("a CHALLENGE with a wrong proof", answer, size);
 	impostor("nonsense", (const uint8_t *)"HTTP/1.0 400 Bad Request\r\n\r\n", 28);
@@ -607,6 +737,10 @@ int main(void)
 	test_late();
 	test_contradiction();
 	test_impostors();
+	test_versions();
+	test_older();
+	older_root(false, 1500);
+	older_root(true, 4000);
 	test_resolver();
 	test_stale();
 	test_restart(3);
@@ -617,7 +751,7 @@ int main(void)
 	test_memory(0);
 	test_files("127.0.0.1");
 	test_files("127.0.0.1 ::1");
-	if (session_network()) {
+	if (network_enter()) {
 		test_silent();
 		test_where();
 		test_translation();

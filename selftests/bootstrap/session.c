@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <netinet/in.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +18,7 @@
 #include "resolver.h"
 #include "session.h"
 #include "tap.h"
+#include "version.h"
 
 unsigned char session_secret[32] = { 1, 2, 3, 4, 5, 6, 7, 8 };
 
@@ -73,7 +73,8 @@ static void be_rank(const struct session *session, int rank)
 		.rank = rank,
 		.nranks = member->nranks ? member->nranks : session->nranks,
 		.rendezvous = rendezvous,
-		.flags = session->insecure ? COLL_CONFIG_INSECURE : 0,
+		.flags = (session->insecure ? COLL_CONFIG_INSECURE : 0) |
+			 (session->check_datagrams ? COLL_CONFIG_CHECK_DATAGRAMS : 0),
 		.secret = session->secured ? session_secret : NULL,
 		.init_timeout_ms = session->timeout_ms,
 		.detail = outcome->detail,
@@ -97,6 +98,7 @@ static void be_rank(const struct session *session, int rank)
 	resolver_answer = member->answer;
 	resolver_delay_ms = member->answer_after_ms;
 	resolver_slow_ms = member->slow_ms;
+	version_library = member->library;
 	stub_open_error = member->open_error;
 	stub_without_sockets = session->socketless;
 	if (member->job) {
@@ -194,23 +196,4 @@ void session_note(const struct session *session)
 	for (i = 0; i < session->nranks; i++)
 		tap_note("rank %d: %d after %u ms: %s", i, session->outcomes[i].err,
 			 session->outcomes[i].ms, session->outcomes[i].detail);
-}
-
-bool session_network(void)
-{
-	static const char * const addresses[] = {
-		"10.77.0.1/32", "10.77.0.2/32", "10.77.0.3/32",
-		"fd77::1/128 nodad", "fd77::2/128 nodad",
-	};
-	char command[80];
-	size_t i;
-
-	if (unshare(CLONE_NEWNET) || system("ip link set lo up"))
-		return false;
-	for (i = 0; i < sizeof(addresses) / sizeof(*addresses); i++) {
-		snprintf(command, sizeof(command), "ip addr add dev lo %s", addresses[i]);
-		if (system(command))
-			return false;
-	}
-	return true;
 }

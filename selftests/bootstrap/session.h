@@ -25,6 +25,7 @@
  * @files: number of files that it may open in addition; 0: no limit
  * @open_error: error of opening its device
  * @secret: a secret other than the group's, of this byte
+ * @library: version of its library
  * @local: its local address; NULL: it finds one
  * @interrupt_ms: time after which it wants the end of coll_init(), + 1; 0: never
  * @ask_ms: time that the function which says so takes
@@ -42,6 +43,7 @@ struct member {
 	unsigned int files;
 	int open_error;
 	unsigned char secret;
+	unsigned int library;
 	const char *local;
 	unsigned int interrupt_ms;
 	unsigned int ask_ms;
@@ -71,6 +73,7 @@ struct outcome {
  * @rendezvous: host:port; NULL: "name:PORT"
  * @secured: true if the ranks have a secret
  * @insecure: true if the ranks allow any address without a secret
+ * @check_datagrams: true if the ranks set COLL_CONFIG_CHECK_DATAGRAMS
  * @socketless: true if their devices open no sockets, which count as files
  * @timeout_ms: time limit of coll_init(); ms
  * @members: configurations, by rank
@@ -83,6 +86,7 @@ struct session {
 	const char *rendezvous;
 	bool secured;
 	bool insecure;
+	bool check_datagrams;
 	bool socketless;
 	unsigned int timeout_ms;
 	struct member members[SESSION_RANKS_MAX];
@@ -109,11 +113,5 @@ void session_note(const struct session *session);
 
 /* The secret of all ranks. */
 extern unsigned char session_secret[32];
-
-/*
- * Enter a network namespace with 127.0.0.1, ::1, 10.77.0.1 to 10.77.0.3, fd77::1 and fd77::2.
- * Return: false if this process may not.
- */
-bool session_network(void);
 
 #endif /* SESSION_H */

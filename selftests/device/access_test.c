@@ -122,11 +122,13 @@ static int use_inherited_file(const void *arg)
 {
 	const int *fd = arg;
 	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1 };
+	struct collective_abort abort = { .size = sizeof(abort) };
 	__u32 buffer;
 	char memory[64];
 
 	CHECK_EQ(-EPERM, member_barrier(fd[0]));
 	CHECK_EQ(-EPERM, member_ioctl(fd[0], COLLECTIVE_IOC_CANCEL, &cancel));
+	CHECK_EQ(-EPERM, member_ioctl(fd[0], COLLECTIVE_IOC_ABORT, &abort));
 	CHECK_EQ(-EPERM, member_register(fd[0], memory, sizeof(memory), 0, &buffer));
 	CHECK_EQ(-EPERM, member_unregister(fd[0], 1));
 	CHECK_EQ(-EPERM, member_leave(fd[0]));

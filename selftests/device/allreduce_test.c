@@ -536,6 +536,8 @@ static int rank_groups(struct rank *r)
 
 	CHECK(area);
 	both_make(&both, r, COLLECTIVE_UINT32, COLLECTIVE_SUM);
+	/* All have connected by the addresses that are replaced now. */
+	CHECK_EQ(0, member_barrier(r->fd));
 	for (i = 0; i < GROUPS; i++) {
 		char name[64];
 
@@ -581,6 +583,8 @@ static int rank_instructions(struct rank *r)
 	snprintf(name, sizeof(name), "%.24s.2", r->group->name);
 	second.fd = member_open();
 	CHECK(second.fd >= 0);
+	/* All have connected by the addresses that are replaced now. */
+	CHECK_EQ(0, member_barrier(r->fd));
 	CHECK(flag_wait(r->shared, 0, r->rank, 20000));
 	CHECK_EQ(0, file_set(REDUCTIONS, names[r->rank]));
 	CHECK_EQ(0, member_join(second.fd, name, r->group->id, r->rank, r->nranks,

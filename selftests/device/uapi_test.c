@@ -24,7 +24,7 @@ static const struct ioctl_case {
 	{ "QUERY", COLLECTIVE_IOC_QUERY, sizeof(struct collective_query),
 	  .zeros = 0, .back = true },
 	{ "JOIN", COLLECTIVE_IOC_JOIN, sizeof(struct collective_join),
-	  .zeros = -EINVAL, .back = true },
+	  .zeros = -EINVAL, .back = true, .flags = COLLECTIVE_JOIN_PRIVATE },
 	{ "CONNECT", COLLECTIVE_IOC_CONNECT, sizeof(struct collective_connect),
 	  .zeros = -ENOTCONN },
 	{ "REGISTER", COLLECTIVE_IOC_REGISTER, sizeof(struct collective_register),
@@ -32,7 +32,8 @@ static const struct ioctl_case {
 	{ "UNREGISTER", COLLECTIVE_IOC_UNREGISTER, sizeof(struct collective_unregister),
 	  .zeros = -ENOENT },
 	{ "SUBMIT", COLLECTIVE_IOC_SUBMIT, sizeof(struct collective_submit),
-	  .zeros = -ENOTCONN, .back = true, .flags = COLLECTIVE_SUBMIT_NOWAIT,
+	  .zeros = -ENOTCONN, .back = true,
+	  .flags = COLLECTIVE_SUBMIT_NOWAIT | COLLECTIVE_SUBMIT_BOARD,
 	  .first = offsetof(struct collective_submit, received) },
 	{ "WAIT", COLLECTIVE_IOC_WAIT, sizeof(struct collective_wait),
 	  .zeros = -ENOTCONN, .back = true, .flags = COLLECTIVE_WAIT_NOWAIT },
@@ -42,6 +43,10 @@ static const struct ioctl_case {
 	  .zeros = 0, .back = true, .first = offsetof(struct collective_status, calls) },
 	{ "LEAVE", COLLECTIVE_IOC_LEAVE, sizeof(struct collective_leave),
 	  .zeros = -ENOTCONN },
+	{ "WAKE", COLLECTIVE_IOC_WAKE, sizeof(struct collective_wake),
+	  .zeros = -ENOTCONN },
+	{ "ABORT", COLLECTIVE_IOC_ABORT, sizeof(struct collective_abort),
+	  .zeros = -ENOTCONN },
 };
 
 #define for_each_ioctl(_c) \
@@ -50,7 +55,7 @@ static const struct ioctl_case {
 TEST_F(open_device, unknown_ioctl)
 {
 	static const unsigned int cmds[] = {
-		IOC_NONE(0x0a), IOC_NONE(0x40), IOC_NONE(0xff),
+		IOC_NONE(0x0c), IOC_NONE(0x40), IOC_NONE(0xff),
 		_IO(0xdd, 0), _IO(0, 0),
 		_IOR(COLLECTIVE_IOC_MAGIC, 0, __u32),
 		_IOWR(COLLECTIVE_IOC_MAGIC, 0, struct collective_query),
@@ -224,7 +229,8 @@ TEST_F(open_device, flags)
 		for (bit = 0; bit < 32; bit++) {
 			memset(&arg, 0, sizeof(arg));
 			arg.size = c->size;
-			if (c->cmd == COLLECTIVE_IOC_JOIN)
+			/* With a flag that there is, zeros and no valid arguments. */
+			if (c->cmd == COLLECTIVE_IOC_JOIN && !(c->flags & 1U << bit))
 				join_valid(&arg.join, self->name, self->id);
 			arg.query.flags = 1U << bit;
 			ASSERT_EQ(c->flags & 1U << bit ? c->zeros : -EINVAL,

@@ -22,8 +22,8 @@
 #define BLOCK_MAX	1600000
 #define BLOCK_FRAME	((16 * 65464 - 32) / 64 * 64 / 2)
 
-/* Flags of a group: an operation was called, or has ended. */
-enum { FLAG_CALLED, FLAG_ENDED };
+/* Flags of a group: all ranks are up, an operation was called, or has ended. */
+enum { FLAG_UP, FLAG_CALLED, FLAG_ENDED };
 
 enum form {
 	GATHERV,
@@ -548,6 +548,8 @@ static int rank_left_meanwhile(struct lib_rank *me)
 	size_t counts[4] = { 1, 1, 1, 1 };
 	__u32 in[4], out[4] = { 0 }, message;
 
+	/* A rank that still connects would see the one that leaves. */
+	CHECK(flag_barrier(me->shared, FLAG_UP, 4));
 	if (me->rank == 1)
 		return !flag_wait(me->shared, FLAG_CALLED, 1, TIMEOUT_MS);
 	if (me->rank)

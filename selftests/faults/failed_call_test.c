@@ -357,6 +357,7 @@ static int join_refused(struct run *run, enum stage stage)
 static int calls_refused(struct run *run, enum stage stage)
 {
 	struct collective_cancel cancel = { .size = sizeof(cancel), .request = 1000 };
+	struct collective_abort abort = { .size = sizeof(abort), .flags = 1 };
 	const int absent = stage <= STAGE_CONNECT ? -ENOTCONN : 0;
 	const int fd = subject(run);
 	struct collective_op op = run_op(run, run->rank);
@@ -370,6 +371,7 @@ static int calls_refused(struct run *run, enum stage stage)
 	CHECK_EQ(-ENOENT, member_unregister(fd, 77));
 	CHECK_EQ(absent ?: -ENOENT, member_wait(fd, 1000, 0));
 	CHECK_EQ(absent ?: -ENOENT, member_ioctl(fd, COLLECTIVE_IOC_CANCEL, &cancel));
+	CHECK_EQ(-EINVAL, member_ioctl(fd, COLLECTIVE_IOC_ABORT, &abort));
 	op.flags = 1U << 31;
 	CHECK_EQ(absent ?: -EINVAL, member_start(fd, &op, &request));
 	op = run_op(run, run->rank);

@@ -172,6 +172,49 @@ TEST_F_TIMEOUT(two_ranks, joined_again_at_the_same_address, 100)
 	munmap(area[1], 2 * BYTES);
 }
 
+#define SMALL		12	/* elements: they fit a slot of the board */
+#define SMALL_ROUNDS	100
+
+/*
+ * A rank leaves and joins again as soon as its small operation is complete.  The other one may not
+ * have looked yet, and gets the result all the same.
+ */
+TEST_F_TIMEOUT(two_ranks, joined_again_before_the_other_looks, 100)
+{
+	const unsigned int rounds = slow_machine() ? SMALL_ROUNDS / 5 : SMALL_ROUNDS;
+	__u32 send[2][SMALL], recv[2][SMALL];
+	struct collective_op op = {
+		.opcode = COLLECTIVE_ALLREDUCE,
+		.type = COLLECTIVE_UINT32,
+		.count = SMALL,
+	};
+	unsigned int i, k;
+	__u64 request;
+
+	for (i = 0; i < rounds; i++) {
+		ASSERT_EQ(0, two_ranks_connect(self->fd, self->addr)) TH_LOG("round %u", i);
+		for (k = 0; k < SMALL; k++) {
+			send[0][k] = i + k;
+			send[1][k] = 1000 * k;
+		}
+		op.send = (uintptr_t)send[0];
+		op.recv = (uintptr_t)recv[0];
+		ASSERT_EQ(0, member_start(self->fd[0], &op, &request));
+		op.send = (uintptr_t)send[1];
+		op.recv = (uintptr_t)recv[1];
+		ASSERT_EQ(0, member_submit(self->fd[1], &op));
+		close(self->fd[1]);
+		self->fd[1] = member_open();
+		ASSERT_EQ(0, member_join(self->fd[1], self->name, self->id, 1, 2, &self->addr[1]));
+		ASSERT_EQ(0, member_wait(self->fd[0], request, 0)) TH_LOG("round %u", i);
+		for (k = 0; k < SMALL; k++)
+			ASSERT_EQ(i + 1001 * k, recv[0][k]) TH_LOG("round %u", i);
+		close(self->fd[0]);
+		self->fd[0] = member_open();
+		ASSERT_EQ(0, member_join(self->fd[0], self->name, self->id, 0, 2, &self->addr[0]));
+	}
+}
+
 /* A rank that joins again, at the same address, and asks for TCP is not read by memory. */
 TEST_F_TIMEOUT(open_device, joined_again_by_tcp, 60)
 {

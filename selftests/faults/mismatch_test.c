@@ -414,14 +414,15 @@ TEST_F_TIMEOUT(mismatch, beside_good_ones, 100)
 /* AUTO and the algorithm that it stands for do not differ. */
 static int rank_same(struct rank *r)
 {
-	const __u8 large = transport_is_local(transport_choice(NULL)) ?
-			   COLLECTIVE_ALGORITHM_DIRECT : COLLECTIVE_ALGORITHM_RING;
+	const bool local = transport_is_local(transport_choice(NULL));
+	const __u8 small = local ? COLLECTIVE_ALGORITHM_DIRECT : COLLECTIVE_ALGORITHM_TREE;
+	const __u8 large = local ? COLLECTIVE_ALGORITHM_DIRECT : COLLECTIVE_ALGORITHM_RING;
 	struct collective_op op = op_new(COLLECTIVE_BROADCAST, 3);
 	struct workspace workspace;
 
 	if (workspace_new(&workspace, r))
 		return 1;
-	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_AUTO : COLLECTIVE_ALGORITHM_TREE;
+	op.algorithm = r->rank % 2 ? COLLECTIVE_ALGORITHM_AUTO : small;
 	CHECK_EQ(0, workspace_submit(&workspace, op));
 	op = op_new(COLLECTIVE_ALLREDUCE, LARGE);
 	op.algorithm = r->rank % 2 ? large : COLLECTIVE_ALGORITHM_AUTO;

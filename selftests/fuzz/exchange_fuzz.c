@@ -123,12 +123,13 @@ static void check_values(const __u8 *bytes, size_t size)
 static void check_card(const __u8 *bytes, size_t size)
 {
 	__u8 *from = calloc(1, BOOTSTRAP_CARD_SIZE), again[BOOTSTRAP_CARD_SIZE];
-	struct bootstrap_card card, same;
+	const size_t most = BOOTSTRAP_CARD_SIZE - 5 - sizeof(__u32);
+	struct bootstrap_card card = { 0 }, same;
 	unsigned int round, i;
 
-	memcpy(from, "COLX", 4);
-	from[4] = BOOTSTRAP_CARD_VERSION;
-	memcpy(from + 5, bytes, size < BOOTSTRAP_CARD_SIZE - 5 ? size : BOOTSTRAP_CARD_SIZE - 5);
+	/* With the versions at both ends. */
+	bootstrap_write_card(from, &card);
+	memcpy(from + 5, bytes, size < most ? size : most);
 	for (round = 1; round <= 4; round++) {
 		if (bootstrap_read_card(from, round, &card))
 			continue;
@@ -153,9 +154,12 @@ static void check_message(const __u8 *bytes, size_t size)
 	__u8 *body = malloc(size ? size : 1), again[BOOTSTRAP_MESSAGE_MAX];
 	struct bootstrap_welcome welcome;
 	struct bootstrap_hello hello;
+	struct bootstrap_head head;
 	struct bootstrap_wait wait;
 	char text[100];
 	size_t length;
+	uint32_t rank;
+	uint64_t job;
 
 	memcpy(body, bytes, size);
 	if (!bootstrap_read_hello(body, size, &hello)) {
@@ -164,8 +168,9 @@ static void check_message(const __u8 *bytes, size_t size)
 		require(strlen(hello.key) < COLL_KEY_SIZE);
 		length = bootstrap_write_hello(again, &hello);
 		require(length == BOOTSTRAP_HEAD_SIZE + size);
-		require(bootstrap_read_head(again, BOOTSTRAP_FAIL_MAX, &length) ==
-			BOOTSTRAP_HELLO && length == size);
+		require(!bootstrap_read_head(again, BOOTSTRAP_FAIL_MAX, &head) &&
+			head.kind == BOOTSTRAP_HELLO && head.length == size);
+		require(bootstrap_version_is_own(&head.version, BOOTSTRAP_VERSION));
 	}
 	if (!bootstrap_read_wait(body, size, &wait))
 		require(wait.rank && wait.rank < COLLECTIVE_RANKS_MAX);
@@ -173,7 +178,10 @@ static void check_message(const __u8 *bytes, size_t size)
 		require(coll_config_name_valid(welcome.name));
 	require(bootstrap_read_fail(body, size, text, sizeof(text)) < 0);
 	if (size >= BOOTSTRAP_HEAD_SIZE)
-		bootstrap_read_head(body, BOOTSTRAP_FAIL_MAX, &length);
+		require(bootstrap_read_head(body, BOOTSTRAP_FAIL_MAX, &head) ||
+			head.length <= BOOTSTRAP_FAIL_MAX);
+	if (!bootstrap_read_hello_rank(body, size, &rank, &job))
+		require(size >= sizeof(rank) + sizeof(job));
 	free(body);
 }
 

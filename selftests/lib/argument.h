@@ -20,6 +20,7 @@ union argument {
 	struct collective_cancel cancel;
 	struct collective_status status;
 	struct collective_leave leave;
+	struct collective_abort abort;
 };
 
 #endif /* COLL_ARGUMENT_H */

@@ -16,9 +16,15 @@ static inline bool emulated(void)
 	return kernel && (!strcmp(kernel, "distro") || !strcmp(kernel, "rt"));
 }
 
+/* True if the kernel checks itself (--debug): it is slow, and its objects are larger. */
+static inline bool checked_kernel(void)
+{
+	return !access("/sys/kernel/debug/kmemleak", F_OK);
+}
+
 static inline bool slow_machine(void)
 {
-	return emulated() || !access("/sys/kernel/debug/kmemleak", F_OK);
+	return emulated() || checked_kernel();
 }
 
 /*

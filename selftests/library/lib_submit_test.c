@@ -55,8 +55,12 @@ TEST(keys)
 	EXPECT_EQ(0, lib_group_run(NRANKS, NULL, rank_keys, NULL));
 }
 
+/* Elements that the board does not take, and that are small otherwise */
+#define BEYOND	5000
+
 static int rank_algorithms(struct lib_rank *me)
 {
+	static __u32 many[2][BEYOND];
 	static const __u8 all[] = { COLLECTIVE_ALGORITHM_RING, COLLECTIVE_ALGORITHM_TREE };
 	__u32 send = me->rank + 1, recv;
 	unsigned int i;
@@ -68,6 +72,7 @@ static int rank_algorithms(struct lib_rank *me)
 		op.algorithm = all[i];
 		CHECK_EQ(0, coll_submit(me->comm, &op));
 		CHECK_EQ(NRANKS * (NRANKS + 1) / 2, recv);
+		op = sum(many[0], many[1], BEYOND);
 		op.algorithm = COLLECTIVE_ALGORITHM_DIRECT;
 		CHECK_EQ(-EOPNOTSUPP, coll_submit(me->comm, &op));
 	}

@@ -21,6 +21,8 @@
 #define NRANKS	2
 #define COUNT	65536
 #define SIZE	(COUNT * sizeof(__u32))
+/* So many that the process does not execute the operation itself, and is ended by a signal. */
+#define LARGE	2048
 
 /* What an operation may do with the memory. */
 enum { READS = 1, WRITES = 2 };
@@ -278,7 +280,7 @@ static int input_of(struct lib_rank *me, const struct kind *kind, const __u32 *i
 
 	CHECK(result);
 	if (!(kind->does & READS)) {
-		CHECK_EQ(-EFAULT, coll_allreduce(me->comm, input, result, 512, COLL_UINT32,
+		CHECK_EQ(-EFAULT, coll_allreduce(me->comm, input, result, LARGE, COLL_UINT32,
 						 COLL_SUM));
 		CHECK(says(me, kind->unread));
 		return munmap(result, SIZE);
@@ -301,7 +303,7 @@ static int result_of(struct lib_rank *me, const struct kind *kind, __u32 *result
 
 	CHECK(input);
 	if (!(kind->does & WRITES)) {
-		CHECK_EQ(-EFAULT, coll_allreduce(me->comm, input, result, 512, COLL_UINT32,
+		CHECK_EQ(-EFAULT, coll_allreduce(me->comm, input, result, LARGE, COLL_UINT32,
 						 COLL_SUM));
 		CHECK(says(me, kind->unwritten));
 		CHECK_EQ(-EFAULT, coll_register(me->comm, result, 2048, 0));

@@ -6,9 +6,11 @@
  *	locked KIB [SECONDS]	limit for each rank, and by how much rank 1 is late
  *	locked refused		rank 0, without a limit at first, may lock nothing for a while
  *	locked spent		other programs of a rank's user lock all that is left, for a while
+ *	locked paused		no memory is left for many calls, and then there is some
  *	locked differ		ranks make different calls, one of which locks memory
  *	locked groups		more groups than there is memory for, for several threads
  */
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +53,9 @@
 #define LARGE		(1 << 16)
 /* Elements of a call for which there is memory once, and not twice. */
 #define ONCE		(3 << 17)
+/* Calls that are left while votes pause, and most votes on them. */
+#define PAUSED		128
+#define VOTES_MAX	9
 
 static int rank, size, late;
 static size_t kib;
@@ -315,6 +320,28 @@ static void scan_in_place(MPI_Comm comm)
 		check(out, ONCE, rank * (rank - 1) / 2, "spent, exscan in place");
 }
 
+/* Operations that this rank has submitted in its only group; -1: there is no kernel. */
+static long submitted(void)
+{
+	char path[128];
+	glob_t found;
+	long n = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/class/collective/collective/groups/*/%d/ops_submitted",
+		 rank);
+	if (access("/sys/class/collective", F_OK))
+		return -1;
+	if (glob(path, 0, NULL, &found) || found.gl_pathc != 1)
+		die("not one group");
+	file = fopen(found.gl_pathv[0], "r");
+	if (!file || fscanf(file, "%ld", &n) != 1)
+		die("%s: not a number", found.gl_pathv[0]);
+	fclose(file);
+	globfree(&found);
+	return n;
+}
+
 /* Memory is left; rank 0, all ranks but that and all ranks have none; and there is some again. */
 static void spent(void)
 {
@@ -343,6 +370,35 @@ static void spent(void)
 		MPI_Request_free(&prepared[0]);
 		MPI_Request_free(&prepared[1]);
 	}
+	MPI_Comm_free(&comm);
+	free(in);
+	free(out);
+}
+
+/* While votes fail, there are few of them; and calls are taken again some time after that. */
+static void paused(void)
+{
+	const rlim_t enough = 7 << 20;
+	MPI_Comm comm;
+	long before;
+	int n;
+
+	in = calloc(LARGE, sizeof(int));
+	out = calloc(LARGE, sizeof(int));
+	obey_limit(enough);
+	make_groups(&comm, 1);
+	before = submitted();
+	may_lock(0);
+	for (n = 0; n < PAUSED; n++)
+		MPI_Allreduce(in, out, LARGE, MPI_INT, MPI_SUM, comm);
+	if (submitted() - before > VOTES_MAX)
+		die("rank %d: %ld votes on %d calls", rank, submitted() - before, PAUSED);
+	may_lock(enough);
+	for (n = 0; n < 2 * PAUSED; n++)
+		MPI_Allreduce(in, out, LARGE, MPI_INT, MPI_SUM, comm);
+	if (before >= 0 && submitted() - before < PAUSED)
+		die("rank %d: %ld operations in %d calls after the votes", rank,
+		    submitted() - before, 2 * PAUSED);
 	MPI_Comm_free(&comm);
 	free(in);
 	free(out);
@@ -430,6 +486,8 @@ int main(int argc, char **argv)
 		refused();
 	else if (!strcmp(mode, "spent"))
 		spent();
+	else if (!strcmp(mode, "paused"))
+		paused();
 	else if (!strcmp(mode, "differ"))
 		differ();
 	else if (!strcmp(mode, "groups"))

@@ -259,6 +259,12 @@ static int fails_late(struct coll_comm *comm, int bytes, int ms)
 	       told < 5 * atoi(getenv("COLL_HEARTBEAT_MS"));
 }
 
+/* What an outage has lost comes within a heartbeat; before that the next one would be the same. */
+static void recover(void)
+{
+	usleep(atoi(getenv("COLL_HEARTBEAT_MS")) * 1000);
+}
+
 int main(int argc, char **argv)
 {
 	struct coll_comm *comm;
@@ -280,8 +286,10 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[1], "cut"))
 		failed = fails_late(comm, bytes, ms);
 	else
-		for (i = 3, failed = 0; i < argc && !failed; i++, nonblocking = !nonblocking)
+		for (i = 3, failed = 0; i < argc && !failed; i++, nonblocking = !nonblocking) {
 			failed = survives(comm, argv[1], bytes, atoi(argv[i]));
+			recover();
+		}
 	coll_finalize(comm);
 	return failed;
 }

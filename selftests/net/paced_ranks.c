@@ -3,16 +3,18 @@
  * One rank of a group whose ranks rest for 2 ms before each allreduce, for some seconds.  Then each
  * rank asks what the group waits for, and prints the answer.
  *
- *	paced_ranks SECONDS BYTES LATE_RANK LATE_US [SLOW_RANK NETEM]
+ *	paced_ranks SECONDS BYTES LATE_RANKS LATE_US [SLOW_RANK NETEM]
  *
- * LATE_RANK (-1: none) rests for LATE_US more, or for twice as long as its latest operation took,
- * which waits for no other rank: so it is late on a busy machine, too, where they take longer.
- * There are LATE_OPS operations at least then.  SLOW_RANK sends by a queue with NETEM, after the
- * group is connected.
+ * LATE_RANKS (one digit each; -: none) rest for LATE_US more.  A single one rests for twice as long
+ * as its latest operation took, if that is more, which waits for no other rank: so it is late on a
+ * busy machine, too, where they take longer.  There are LATE_OPS operations at least then.
+ * SLOW_RANK sends by a queue with NETEM, after the group is connected.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,15 +46,19 @@ struct pace {
 	double seconds;
 	size_t count;
 	int late_us;	/* of this rank */
+	bool alone;	/* no other rank is late */
 	int least;	/* operations */
 };
 
 /* How long this rank rests before its next operation, if the latest one took so long. */
 static unsigned int rest_us(const struct pace *pace, double took)
 {
-	const double late = 2e6 * took > pace->late_us ? 2e6 * took : pace->late_us;
+	/* With others, the operation may have waited for one of them. */
+	const double longer = pace->alone ? 2e6 * took : 0;
 
-	return REST_US + (pace->late_us ? late : 0);
+	if (!pace->late_us)
+		return REST_US;
+	return REST_US + (longer > pace->late_us ? longer : pace->late_us);
 }
 
 /* Rank 0 says when the time is over.  Return: 0 or a negative errno. */
@@ -91,8 +97,9 @@ int main(int argc, char **argv)
 	rank = coll_rank(comm);
 	pace.seconds = atof(argv[1]);
 	pace.count = atoi(argv[2]) / sizeof(*vector);
-	pace.late_us = rank == atoi(argv[3]) ? atoi(argv[4]) : 0;
-	pace.least = atoi(argv[3]) < 0 ? 0 : LATE_OPS;
+	pace.late_us = strchr(argv[3], '0' + rank) ? atoi(argv[4]) : 0;
+	pace.alone = strlen(argv[3]) == 1;
+	pace.least = *argv[3] == '-' ? 0 : LATE_OPS;
 	if (argc == 7 && rank == atoi(argv[5]) && slow_down(argv[6]))
 		return 1;
 	err = work(comm, &pace);

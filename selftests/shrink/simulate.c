@@ -26,6 +26,7 @@ enum plan_kind {
 	PLAN_MISSED,		/* one rank does not answer until the others have ended */
 	PLAN_SILENT,		/* ranks fall silent before and during the calls */
 	PLAN_REJECTED,		/* two parts of the group reject each other's datagrams */
+	PLAN_AGAIN,		/* the call of one rank ends early, and it calls again */
 	PLAN_ALL,		/* any of these */
 };
 
@@ -41,6 +42,7 @@ enum plan_kind {
  * @held: true if a client has its port, or a child its socket, so that packets are not refused
  * @call_at: time of its next call
  * @calls: number of calls left
+ * @end_at: time at which its call ends, unless it has ended before
  * @die_at: time of its death
  * @stop_at: time at which it is stopped
  * @wake_at: time at which it continues
@@ -64,6 +66,7 @@ struct node {
 	bool held;
 	uint64_t call_at;
 	unsigned int calls;
+	uint64_t end_at;
 	uint64_t die_at;
 	uint64_t stop_at;
 	uint64_t wake_at;
@@ -306,6 +309,7 @@ static void finish_call(struct node *node, int result)
 		return;
 	}
 	coll_agree_end(&node->agree);
+	node->end_at = ~0ULL;
 	node->call_at = sim.now + rng(300);
 }
 
@@ -330,7 +334,7 @@ static void run(struct node *node)
 		look_at_module(node);
 		coll_pace_run(&node->pace, sim.now);
 	}
-	if (!node->agree.finished && sim.now >= node->pace.deadline) {
+	if (!node->agree.finished && (sim.now >= node->pace.deadline || sim.now >= node->end_at)) {
 		if (node->agree.decided)
 			coll_agree_finish(&node->agree);
 		else
@@ -442,6 +446,7 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		if (kind == PLAN_ALL && rng(3))
 			node->call_at = rng(300);
 		node->calls = kind == PLAN_ALL ? 1 + rng(4) : 1;
+		node->end_at = never;
 		node->die_at = never;
 		node->stop_at = never;
 		if (kind == PLAN_DEATHS && rng(2) && ++victims < sim.nranks)
@@ -470,6 +475,12 @@ static void plan(enum plan_kind kind, uint64_t seed)
 		for (i = 0; i < sim.nranks && kind == PLAN_MISSED; i++)
 			if (&sim.node[i] != node)
 				sim.node[i].die_at = node->wake_at - 1000;
+	}
+	if (kind == PLAN_AGAIN) {
+		struct node *node = &sim.node[rng(sim.nranks)];
+
+		node->end_at = rng(700);
+		node->calls = 2;
 	}
 	/* The group failed because of the first death, or because of a link. */
 	if (kind != PLAN_STOPPED && kind != PLAN_MISSED && rng(2))
@@ -508,7 +519,10 @@ static bool are_enough(const struct node *node)
 	return 2 * here > all || (2 * here == all && here && has_come(lowest, side));
 }
 
-/* True if all ranks that could get a group in their first call have one. */
+/*
+ * True if all ranks that could get a group in their first call have one, or in their second one if
+ * the first ended early.
+ */
 static bool live(void)
 {
 	unsigned int i;
@@ -518,6 +532,11 @@ static bool live(void)
 
 		if (!node->alive || node->stop_at != ~0ULL)
 			continue;
+		if (sim.plan == PLAN_AGAIN) {
+			if (coll_ranks_count(&node->members) != sim.nranks)
+				return false;
+			continue;
+		}
 		if (node->first &&
 		    (node->first != -ETIMEDOUT || are_enough(node)))
 			return false;
@@ -586,6 +605,7 @@ int main(int argc, char **argv)
 	simulate_all(PLAN_STOPPED, seeds / 4, "a rank is stopped: the others return");
 	simulate_all(PLAN_MISSED, seeds / 4,
 		     "a rank is stopped until the others have ended: no group");
+	simulate_all(PLAN_AGAIN, seeds, "a rank ends its call early and calls again: all return");
 	simulate_all(PLAN_ALL, seeds, "anything happens: one group");
 	return tap_exit();
 }

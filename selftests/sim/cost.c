@@ -431,6 +431,67 @@ static void lane_inspect(struct sim *sim, u32 rank, u32 lane, u32 lanes)
 		sim_fail(sim, "rank %u: %u steps, not %u", rank, steps, cost.steps);
 }
 
+/* Bytes that a rank takes from the board of each other rank, and of its own part. */
+static void board_cost(const struct sim *sim, const struct sim_op *op, u32 rank,
+		       struct coll_fuse_stats *stats)
+{
+	const struct sim_part *part = &sim->members[rank].parts[0];
+	const u64 block = op->count * coll_type_size(op->type), others = sim->config.nranks - 1;
+	const bool root = rank == op->root;
+
+	*stats = (struct coll_fuse_stats){ 0 };
+	switch (op->collective) {
+	case COLLECTIVE_BARRIER:
+		return;
+	case COLLECTIVE_REDUCE:
+		if (!root)
+			return;
+		fallthrough;
+	case COLLECTIVE_ALLREDUCE:
+	case COLLECTIVE_REDUCE_SCATTER:
+		*stats = (struct coll_fuse_stats){ others * block, block, block };
+		return;
+	case COLLECTIVE_SCAN:
+		*stats = (struct coll_fuse_stats){ rank * block, block, block };
+		if (!rank && part->in_place)
+			*stats = (struct coll_fuse_stats){ 0 };
+		return;
+	case COLLECTIVE_EXSCAN:
+		*stats = (struct coll_fuse_stats){ rank * block, 0, rank ? block : 0 };
+		return;
+	case COLLECTIVE_BROADCAST:
+	case COLLECTIVE_SCATTER:
+		stats->own = root && !part->in_place ? block : 0;
+		stats->peers = root ? 0 : block;
+		break;
+	case COLLECTIVE_GATHER:
+		if (!root)
+			return;
+		fallthrough;
+	default:
+		stats->own = part->in_place ? 0 : block;
+		stats->peers = others * block;
+	}
+	stats->stored = stats->own + stats->peers;
+}
+
+static void board_inspect(struct sim *sim)
+{
+	struct coll_fuse_stats cost;
+	u32 rank;
+
+	for (rank = 0; rank < sim->config.nranks; rank++) {
+		const struct coll_engine_stats *stats = &sim->members[rank].engine[0].stats;
+
+		board_cost(sim, &sim->ops[0], rank, &cost);
+		if (memcmp(&stats->read, &cost, sizeof(cost)) || stats->sent)
+			sim_fail(sim, "rank %u: %llu, %llu and %llu bytes moved on the board", rank,
+				 (unsigned long long)stats->read.peers,
+				 (unsigned long long)stats->read.own,
+				 (unsigned long long)stats->read.stored);
+	}
+}
+
 /**
  * cost_inspect() - check the cost of the only operation of a world, on every rank
  * @sim: the world, at its end
@@ -439,6 +500,10 @@ void cost_inspect(struct sim *sim)
 {
 	u32 rank, lane, lanes;
 
+	if (reference_board(sim, &sim->ops[0])) {
+		board_inspect(sim);
+		return;
+	}
 	if (reference_fused(sim, &sim->ops[0]))
 		fused_inspect(sim);
 	for (rank = 0; rank < sim->config.nranks; rank++) {

@@ -143,6 +143,7 @@ static bool story_begin(struct story *story, u32 nranks, u8 fault, u32 index)
 		.faults = 1,
 		.fault = fault,
 		.reads = fault == FAULT_DEATH,
+		.board = fault == FAULT_DEATH && index % 2,
 		.fault_event = U64_MAX,
 	};
 	story->events = 0;

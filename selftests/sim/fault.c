@@ -84,6 +84,8 @@ void member_abort(struct member *member, u64 instance)
 	for (i = 0; i < sim->config.nops; i++)
 		if (sim->ops[i].instance == instance)
 			match_abort(member, i);
+	/* The operations behind it may go on. */
+	sim_wake(sim, &member->copy);
 }
 
 /* Return: true if reason @a is stronger than @b, by the order of kmod/fail/member_state.c. */

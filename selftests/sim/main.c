@@ -109,6 +109,7 @@ static const struct trial {
 	[MUTATION_BALANCE]	= { .fault = FAULT_COUNTS },
 	[MUTATION_REVOKED]	= { .fault = FAULT_GROUP },
 	[MUTATION_SIGNAL]		= { .fault = FAULT_CALLS },
+	[MUTATION_DIGEST]	= { .fault = FAULT_CALLS },
 };
 
 /* Try worlds until the mutation of an index is noticed.  Return: false if it never is. */

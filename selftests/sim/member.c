@@ -131,6 +131,7 @@ const struct coll_engine_ops member_ops = {
 	.withdraw	= expose_withdraw,
 	.begin_read	= expose_begin_read,
 	.end_read	= expose_end_read,
+	.wake		= board_wake,
 	.failed		= on_failed,
 };
 
@@ -719,6 +720,7 @@ bool member_copy(struct member *member)
 	expose_end_withdrawals(member);
 	if (member->sim->config.fault == FAULT_CALLS)
 		tell_mismatches(member);
+	board_look(member);
 	coll_engine_move(&member->engine[lane], rng_between(&member->sim->rng, 1, 100000));
 	engine_deliver_unexpected(&member->engine[lane]);
 	for (lane = 0; lane < member->sim->config.lanes; lane++)

@@ -42,7 +42,61 @@ const char * const mutation_names[MUTATION_COUNT] = {
 	[MUTATION_EXPOSED]		= "memory is used again while other ranks may read it",
 	[MUTATION_WITHDRAW]	= "memory is read although it is withdrawn",
 	[MUTATION_SIGNAL]	= "the count that a signal tells is not compared",
+	[MUTATION_WAKE]		= "one wake-up in 10 by the board is lost",
+	[MUTATION_SLOT]		= "a slot of the board is used again while a rank may read it",
+	[MUTATION_DIGEST]	= "digests on the board are not compared",
+	[MUTATION_NEEDS]	= "a rank that need not synchronize does not wait for rank 0",
 };
+
+static u8 board_mutation(const struct coll_board *board)
+{
+	return container_of(board, struct member, board)->sim->config.mutation;
+}
+
+bool __real_coll_board_finish(struct coll_board *board, u64 instance);
+bool __wrap_coll_board_finish(struct coll_board *board, u64 instance);
+
+bool __wrap_coll_board_finish(struct coll_board *board, u64 instance)
+{
+	return __real_coll_board_finish(board, instance + (board_mutation(board) == MUTATION_SLOT));
+}
+
+void __real_coll_board_take(const struct coll_board *board, const struct coll_plan *plan,
+			    u64 instance, const struct coll_board_out *out);
+void __wrap_coll_board_take(const struct coll_board *board, const struct coll_plan *plan,
+			    u64 instance, const struct coll_board_out *out);
+
+/* No rule is broken here: what reduces has the vector registers. */
+void __wrap_coll_board_take(const struct coll_board *board, const struct coll_plan *plan,
+			    u64 instance, const struct coll_board_out *out)
+{
+	struct member *member = container_of(board, struct member, board);
+
+	if (member->fpu != coll_plan_reduces(plan))
+		sim_fail(member->sim, "rank %u: takes a result with %s vector registers",
+			 member->rank, member->fpu ? "needless" : "no");
+	__real_coll_board_take(board, plan, instance, out);
+}
+
+enum coll_board_found __real_coll_board_scan(const struct coll_board *board, u64 instance,
+					     u64 digest, u64 needs, u32 *rank);
+enum coll_board_found __wrap_coll_board_scan(const struct coll_board *board, u64 instance,
+					     u64 digest, u64 needs, u32 *rank);
+
+enum coll_board_found __wrap_coll_board_scan(const struct coll_board *board, u64 instance,
+					     u64 digest, u64 needs, u32 *rank)
+{
+	enum coll_board_found found;
+
+	if (needs != COLL_BOARD_ALL && board_mutation(board) == MUTATION_NEEDS)
+		needs &= ~BIT_ULL(0);
+	found = __real_coll_board_scan(board, instance, digest, needs, rank);
+	while (found == COLL_BOARD_DIFFERS && board_mutation(board) == MUTATION_DIGEST) {
+		++*rank;
+		found = __real_coll_board_scan(board, instance, digest, needs, rank);
+	}
+	return found;
+}
 
 u64 __real_coll_task_sendable(const struct coll_task *task);
 u64 __wrap_coll_task_sendable(const struct coll_task *task);

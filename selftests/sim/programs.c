@@ -26,6 +26,7 @@ static bool is_prime(u64 n)
 
 #define RANKS_MAX	64	/* most ranks of a small world */
 #define READS_SEED	0x5eed	/* with the seed of a world: whether ranks read memory */
+#define BOARD_SEED	0xb0a2d	/* likewise: whether they have a board */
 
 /* Return: a count of elements, often near a limit, and of about @bytes bytes at most. */
 static u64 random_count(struct rng *rng, u32 nranks, size_t size, u64 bytes)
@@ -258,6 +259,29 @@ void program_odd(struct rng *rng, const struct config *config, struct sim_op *op
 	} while (op->odd_count == op->count);
 }
 
+/* Does an operation have its place on the board? */
+static bool on_board(const struct config *config, const struct sim_op *op)
+{
+	struct sim world = { .config = *config };
+
+	return reference_board(&world, op);
+}
+
+/* Let a rank call every second operation of the board with another count, also one of the board. */
+static void odd_on_board(struct rng *rng, const struct config *config, struct sim_op *op)
+{
+	struct sim_op odd = *op;
+
+	if (config->fault != FAULT_CALLS || op->odd_count || !op->count ||
+	    !on_board(config, op) || rng_once_in(rng, 2))
+		return;
+	odd.count = rng_once_in(rng, 2) ? op->count + 1 : rng_between(rng, 1, 2 * op->count);
+	if (odd.count == op->count || !on_board(config, &odd))
+		return;
+	op->odd_rank = rng_below(rng, config->nranks);
+	op->odd_count = odd.count;
+}
+
 /**
  * program_random() - choose the world of a seed
  * @config: set to the parameters; fault, scale, mutation and verbose are inputs
@@ -276,6 +300,7 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 	config->reads = config->fault != FAULT_SILENCE && config->fault != FAULT_LOSS &&
 			(config->fault == FAULT_CALLS || config->scale == SCALE_TREE ||
 			 rng_mix(seed ^ READS_SEED) % 2);
+	config->board = config->reads && rng_mix(seed ^ BOARD_SEED) % 2;
 	scale_numbers(config);
 	if (config->scale != SCALE_SMALL) {
 		scale_random(config, ops, seed);
@@ -311,6 +336,8 @@ void program_random(struct config *config, struct sim_op *ops, u64 seed)
 		bytes = min(bytes, budget / config->nranks + 64);
 	}
 	program_instances(&rng, config, ops);
+	for (i = 0; i < config->nops; i++)
+		odd_on_board(&rng, config, &ops[i]);
 }
 
 /**
@@ -398,6 +425,7 @@ bool program_run(const struct config *config, const struct sim_op *ops, inspect_
 	}
 	for (i = 0; i < config->nops; i++)
 		reference_free(&sim->ops[i], config->nranks);
+	board_free(sim);
 	free(sim->members);
 	free(sim->ready);
 	free(sim->ops);

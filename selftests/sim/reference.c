@@ -503,6 +503,21 @@ bool reference_fused(const struct sim *sim, const struct sim_op *op)
 	return count * coll_type_size(op->type) > COLLECTIVE_EAGER_LIMIT;
 }
 
+/**
+ * reference_board() - find out whether an operation has its place on the board
+ * @sim: the world
+ * @op: the operation
+ *
+ * Return: true if it has.  Its operands are in the order of ranks.
+ */
+bool reference_board(const struct sim *sim, const struct sim_op *op)
+{
+	struct coll_plan plan = sim_plan(sim, op, 0);
+
+	plan.vector = op->vector;
+	return coll_board_fits(&plan);
+}
+
 /* Reduce one element over all ranks as binary32, and round it once. */
 static void reference_wide_element(const struct sim_op *op, u32 nranks, u32 first, u64 off,
 				   void *result)
@@ -703,6 +718,7 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 {
 	size_t size = coll_type_size(op->type);
 	u64 bytes = op->count * size;
+	bool board = reference_board(sim, op);
 	u32 n = sim->config.nranks;
 	u32 first, i;
 
@@ -729,17 +745,17 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 		break;
 	case COLLECTIVE_REDUCE:
 		first = op->root;
-		if (reference_ordered(op))
+		if (reference_ordered(op) || board)
 			first = 0;
 		else if (reference_along_ring(op) || reference_fused(sim, op))
 			first = op->root + 1;
-		if (reference_tree(op, n))
+		if (!board && reference_tree(op, n))
 			reference_few(op, n, result);
 		else
 			reference_round(op, n, first % n, 0, bytes, result);
 		break;
 	case COLLECTIVE_REDUCE_SCATTER:
-		if (reference_ordered(op))
+		if (reference_ordered(op) || board)
 			reference_block(op, n, rank, 0, result);
 		else if (reference_along_ring(op))
 			reference_block(op, n, rank, (rank + 1) % n, result);
@@ -747,9 +763,9 @@ static void reference_compute(const struct sim *sim, struct sim_op *op, u32 rank
 			reference_pairs(op, n, rank, result);
 		break;
 	default:
-		if (reference_tree(op, n))
+		if (!board && reference_tree(op, n))
 			reference_few(op, n, result);
-		else if (reference_ordered(op))
+		else if (reference_ordered(op) || board)
 			reference_round(op, n, 0, 0, bytes, result);
 		else
 			reference_ring(sim, op, result);
@@ -782,7 +798,7 @@ const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank)
 		if (!reference_rooted(op) || i == op->root)
 			reference_input(op, i, n);
 	if (op->collective == COLLECTIVE_SCAN || op->collective == COLLECTIVE_EXSCAN) {
-		if (reference_tree(op, n))
+		if (!reference_board(sim, op) && reference_tree(op, n))
 			reference_few_scan(op, n);
 		else
 			reference_scan(op, n);

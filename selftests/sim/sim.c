@@ -314,6 +314,8 @@ struct coll_plan sim_plan(const struct sim *sim, const struct sim_op *op, u32 ra
 		.nlanes = sim->config.lanes,
 		.segment = sim->config.segment,
 		.reads = sim->config.reads,
+		.board = sim->config.board && coll_instance_is_counted(op->instance),
+		.nosync = sim->config.fault != FAULT_CALLS && op->seed >> rank % 64 & 1,
 		.varlen = op->varlen && (op->collective != COLLECTIVE_SEND || receives),
 		.count = op->count,
 	};
@@ -364,6 +366,7 @@ bool sim_run(struct sim *sim)
 			sim_wake(sim, &sim->members[rank].ping);
 	}
 
+	board_init(sim);
 	while (sim->nready && !sim->broken && !(timed && sim_finished(sim))) {
 		if (fault_is_due(sim))
 			fault_inject(sim);

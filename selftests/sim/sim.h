@@ -25,6 +25,7 @@
  *	distance.c	how far a rank may be ahead, and which operations have failed
  *	memory.c	memory in pieces, as user pages are
  *	expose.c		memory that other ranks read
+ *	board.c		the board
  *	hazard.c	checks the hazard that a step states for its writes
  *	reference.c	the input and the expected result of each operation
  *	programs.c	random worlds
@@ -95,6 +96,10 @@ enum mutation {
 	MUTATION_EXPOSED,		/* memory is used again while other ranks may read it */
 	MUTATION_WITHDRAW,	/* memory is read although it is withdrawn */
 	MUTATION_SIGNAL,	/* the count that a signal tells is not compared */
+	MUTATION_WAKE,		/* one wake-up in 10 by the board is lost */
+	MUTATION_SLOT,		/* a slot of the board is used again while a rank may read it */
+	MUTATION_DIGEST,	/* digests on the board are not compared */
+	MUTATION_NEEDS,		/* a rank that need not synchronize does not wait for rank 0 */
 	MUTATION_COUNT
 };
 
@@ -387,6 +392,7 @@ struct queue {
  * @rank: its rank
  * @zerocopy_bytes: by lane: payload bytes sent with zero copy
  * @engine: by lane: the engine
+ * @board: the board of the world as this rank sees it
  * @ntasks: by lane: number of tasks in progress
  * @ep: by lane and peer: this end of the data connection; made on demand
  * @queue: by peer: control frames to it; made on demand
@@ -415,6 +421,7 @@ struct member {
 	u32 rank;
 	u64 zerocopy_bytes[SIM_LANES_MAX];
 	struct coll_engine engine[SIM_LANES_MAX];
+	struct coll_board board;
 	u32 ntasks[SIM_LANES_MAX];
 	struct endpoint *ep[SIM_LANES_MAX][SIM_RANKS_MAX];
 	struct queue *queue[SIM_RANKS_MAX];
@@ -442,7 +449,7 @@ enum fault_kind {
 	FAULT_NONE,
 	FAULT_INSTANCE,		/* some operations are aborted */
 	FAULT_COUNTS,		/* two ranks have different counts of one block */
-	FAULT_CALLS,		/* a rank calls a fused reduction with another count */
+	FAULT_CALLS,		/* a rank calls something fused, or on the board, otherwise */
 	FAULT_GROUP,		/* the group is aborted */
 	FAULT_SILENCE,		/* a rank is cut off, aborts and reuses its memory */
 	FAULT_DEATH,		/* a rank dies, and its host tells the others */
@@ -489,6 +496,7 @@ struct origin {
  * @segment: segment of struct coll_plan; bytes
  * @local: 0: no link sends by reference, 1: all do, 2: about half of them
  * @reads: reads of struct coll_plan
+ * @board: true if the ranks have a board, where they have no more than it may have
  * @nops: number of operations
  * @faults: number of faults
  * @fault: enum fault_kind
@@ -512,6 +520,7 @@ struct config {
 	u32 segment;
 	u8 local;
 	bool reads;
+	bool board;
 	u32 nops;
 	u32 faults;
 	u8 fault;
@@ -531,6 +540,7 @@ struct config {
  * @rng: source of random numbers
  * @ops: the program, config.nops operations
  * @members: the ranks
+ * @board: memory of the board, or NULL
  * @ready: actors that may act
  * @nready: number of actors in @ready
  * @nlazy: number of lazy actors in @ready
@@ -559,6 +569,7 @@ struct sim {
 	struct rng rng;
 	struct sim_op *ops;
 	struct member *members;
+	struct sim_board *board;
 	struct actor **ready;
 	u32 nready;
 	u32 nlazy;
@@ -594,6 +605,12 @@ static inline bool sim_timed(const struct sim *sim)
 {
 	return sim->config.fault == FAULT_SILENCE || sim->config.fault == FAULT_LOSS;
 }
+
+/* board.c */
+void board_init(struct sim *sim);
+void board_free(struct sim *sim);
+void board_wake(void *ctx, u32 latest);
+void board_look(struct member *member);
 
 /* sim.c */
 bool sim_run(struct sim *sim);
@@ -681,6 +698,7 @@ bool reference_along_ring(const struct sim_op *op);
 bool reference_direct(const struct sim_op *op);
 bool reference_ordered(const struct sim_op *op);
 bool reference_fused(const struct sim *sim, const struct sim_op *op);
+bool reference_board(const struct sim *sim, const struct sim_op *op);
 bool reference_tree(const struct sim_op *op, u32 nranks);
 const u8 *reference_result(const struct sim *sim, struct sim_op *op, u32 rank);
 void reference_init(struct sim_op *op, u32 nranks);

@@ -69,6 +69,7 @@ static bool sweep_world(u32 nranks, u32 i, u8 collective, u8 algorithm, u64 coun
 		.window = 4,
 		.nops = 1,
 		.reads = (i / 2 + nranks) % 2,
+		.board = (i / 2 + nranks) % 4 == 3,
 		.segment = (nranks > 64 ? 128 : 8) << i % 8,
 	};
 

@@ -79,9 +79,18 @@ static __u32 expected(const struct rank *r, __u8 opcode, __u32 round, __u32 i)
 		return word(i / each, round, i % each);
 	case COLLECTIVE_ALLTOALL:
 		return word(i / each, round, r->rank * each + i % each);
+	case COLLECTIVE_ALLREDUCE:
+		return word(0, round, i) ^ word(1, round, i);
 	default:
 		return word(0, round, i);
 	}
+}
+
+/* Elements of the call: of the vector, or of a block. */
+static __u64 count_of(const struct rank *r, __u8 opcode)
+{
+	return opcode == COLLECTIVE_BROADCAST || opcode == COLLECTIVE_ALLREDUCE ?
+	       WORDS : WORDS / r->nranks;
 }
 
 static int rank_rounds(struct rank *r)
@@ -92,7 +101,8 @@ static int rank_rounds(struct rank *r)
 	struct collective_op op = {
 		.opcode = rank_args->opcode,
 		.type = COLLECTIVE_UINT32,
-		.count = whole ? WORDS : WORDS / r->nranks,
+		.reduction = rank_args->opcode == COLLECTIVE_ALLREDUCE ? COLLECTIVE_BXOR : 0,
+		.count = count_of(r, rank_args->opcode),
 		.send = (uintptr_t)send,
 		.recv = (uintptr_t)(whole && !r->rank ? send : recv),
 	};
@@ -125,7 +135,14 @@ static __u64 always_least(bool mapped)
 
 static int run(const struct _fixture_variant_nontemporal *variant, __u8 opcode, unsigned int nranks)
 {
-	const struct group_config config = { .nranks = nranks, .bound = true };
+	/* An allreduce of two ranks that read each other's memory, whatever the others use. */
+	static const unsigned int local[] = {
+		COLLECTIVE_TRANSPORT_LOCAL, COLLECTIVE_TRANSPORT_LOCAL,
+	};
+	const struct group_config config = {
+		.nranks = nranks, .bound = true,
+		.transport = opcode == COLLECTIVE_ALLREDUCE ? local : NULL,
+	};
 	struct rank_args rank_args = {
 		.opcode = opcode,
 		.mapped = variant->mapped,
@@ -134,7 +151,16 @@ static int run(const struct _fixture_variant_nontemporal *variant, __u8 opcode, 
 		.most = variant->set[0] == '0' ? 0 : ROUNDS * BYTES,
 	};
 
+	/* A rank stores its own half of the result as it reduces. */
+	if (opcode == COLLECTIVE_ALLREDUCE && variant->set[0] == '1')
+		rank_args.least = always_least(variant->mapped) / 2;
 	return group_run(&config, rank_rounds, &rank_args);
+}
+
+/* The first operation of the group. */
+TEST_F_TIMEOUT(nontemporal, allreduce, 100)
+{
+	EXPECT_EQ(0, run(variant, COLLECTIVE_ALLREDUCE, 2));
 }
 
 TEST_F_TIMEOUT(nontemporal, allgather, 100)

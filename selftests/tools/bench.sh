@@ -24,11 +24,11 @@ for collective in $collectives; do
 	done
 done
 
-# A list of sizes, and a last column with the CPU time.
+# A list of sizes, and a column with the CPU time, after which only the length of a batch stands.
 out=$(timeout 100 collective-bench allreduce -n 2 --sizes 8,4K,1M --iters 3 --cpu --csv)
 awk -F, '
-NR == 1 { good = $11 == "cpu_us" }
-NR > 1 { good = good && NF == 11; sizes = sizes " " $1; cpu = $11 }
+NR == 1 { good = $11 == "cpu_us" && $12 == "batch" }
+NR > 1 { good = good && NF == 12; sizes = sizes " " $1; cpu = $11 }
 END { exit !(good && sizes == " 8 4096 1048576" && cpu > 0) }' <<<"$out"
 result $? "--sizes, --cpu"
 timeout 100 collective-bench allreduce -n 2 --sizes 4K,8 2>/dev/null
@@ -47,7 +47,7 @@ out=$(timeout 100 collective-bench allreduce -n 2 --sizes 8,4K --iters 3)
 sed 's/^/# /' <<<"$out"
 awk '
 /in place/ { places = /out of place .*in place/ }
-$3 == "f32" { lines++; wrong += $9 + $14; good += NF == 14 }
+$3 == "f32" { lines++; wrong += $10 + $16; good += NF == 16 && $5 > 0 && $11 > 0 }
 /^# wrong elements: 0; average bus bandwidth: [0-9.]+ GB\/s$/ { summary++ }
 END { exit !(places && lines == 2 && good == 2 && !wrong && summary == 1) }' <<<"$out"
 result $? "both places in one table, and a summary"
@@ -72,6 +72,39 @@ out=$(timeout 100 collective-bench barrier -n 2 --iters 3 --json)
 jq -e '(.results | length) == 1 and (.results[0] | has("place") or has("type") or has("busbw_GBps") | not)' \
 	<<<"$out" >/dev/null
 result $? "--json of a barrier"
+
+# Operations up to 64 KiB are timed in batches, whose length follows from the clock's cost or is asked for.  Every
+# operation of a batch has its own values, also in place, and every result is compared.
+batches()	# FILTER OPTION...
+{
+	local filter=$1 out
+	shift
+	out=$(timeout 100 collective-bench "$@" -n 2 --sizes 8,60K,1M --iters 3 --json)
+	jq -e 'all(.results[]; .batch >= 1 and .batch <= 512 and .repetitions == 3 and .wrong == 0 and
+		.min_us > 0 and (.size <= 65536 or .batch == 1)) and ('"$filter)" <<<"$out" >/dev/null && return
+	sed 's/^/# /' <<<"$out"
+	return 1
+}
+batches '.results | length == 6 and all(.[]; .batch as $b | any(range(10); pow(2; .) == $b))' allreduce
+result $? "batches by the clock's cost, of one operation at a large size"
+batches '.results | all(.[]; .batch == 1)' allreduce --batch 1
+result $? "--batch 1"
+batches '.results | map(.batch) == [1, 1, 1, 1, 1, 1]' allreduce --warmup 0
+result $? "without untimed repetitions, a batch is one operation"
+for collective in allreduce reduce_scatter scan broadcast alltoall; do
+	batches '.results | all(.[]; .batch == if .size > 65536 then 1 else 20 end)' "$collective" --batch 20
+	result $? "$collective --batch 20"
+done
+batches '.in_flight == 3 and (.results | all(.[]; .batch == if .size > 65536 then 1 else 5 end))' \
+	allreduce --nonblocking 3 --batch 5 --check last
+result $? "--nonblocking 3 --batch 5"
+for batch in 0 513 -1 x ''; do
+	out=$(collective-bench allreduce --batch "$batch" 2>&1)
+	(($? == 2)) && [[ $out == "collective-bench: --batch $batch: bad value" ]]
+	result $? "--batch '$batch' is refused"
+done
+collective-bench allreduce --overlap --batch 2 2>/dev/null
+result $(($? != 2)) "--overlap with --batch 2 is refused"
 
 timeout 100 collective-bench allreduce -n 2 --sizes 1M --iters 2 --algorithm hypercube 2>/dev/null >&2
 result $(($? == 0)) "--algorithm with another name is refused"
@@ -121,6 +154,13 @@ for links in '3 local, 0 tcp' '0 local, 3 tcp'; do
 	result $? "--transport $transport"
 done
 rm -f "/tmp/bench.$$"
+# The groups of another user than root have other names in sysfs.
+mode=$(stat -c %a /dev/collective)
+chmod 666 /dev/collective
+timeout 100 setpriv --reuid 65534 --regid 65534 --clear-groups \
+	collective-bench allreduce -n 2 --sizes 8 --iters 2 --transport local
+result $? "of another user, --transport local"
+chmod "$mode" /dev/collective
 if [[ ! -d /sys/module/collective_rdma ]]; then
 	timeout 100 collective-bench barrier -n 2 --transport rdma 2>/dev/null
 	result $(($? != 1)) "--transport rdma is refused without its module"

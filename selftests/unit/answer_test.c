@@ -39,7 +39,8 @@ static void test_parts(void)
 		.group = { COLL_INSTANCE_GROUP, COLLECTIVE_REASON_DEATH, ECONNRESET, 3,
 			   COLLECTIVE_RANK_NONE, 9 },
 		.failed = { 77, COLLECTIVE_REASON_MISMATCH, EBADMSG, 1, 2, 10 },
-		.called_ms = 11, .span_ms = ~0U, .links = { 1023, 1022, ~0U, 1, 3 },
+		.called_ms = 11, .span_ms = ~0U,
+		.links = { 1023, 1022, ~0U, 1, 3, ~0U, 1, 2, 1021 },
 	}, back = { }, wrong;
 	u8 body[COLL_ANSWER_SIZE];
 	bool passed = true;
@@ -110,6 +111,15 @@ static void test_parts(void)
 	wrong = full;
 	wrong.links.far_us = 0;
 	passed &= refuses(&wrong, COLL_ANSWER_TIMES);
+	wrong = full;
+	wrong.links.narrow = COLLECTIVE_RANKS_MAX;
+	passed &= refuses(&wrong, COLL_ANSWER_RATES);
+	wrong = full;
+	wrong.links.narrow_kib = 0;
+	passed &= refuses(&wrong, COLL_ANSWER_RATES);
+	wrong = full;
+	wrong.links.narrow_kib = 3;
+	passed &= refuses(&wrong, COLL_ANSWER_RATES);
 	wrong = full;
 	wrong.failed.rank_a = COLLECTIVE_RANKS_MAX;
 	passed &= refuses(&wrong, COLL_ANSWER_FAILED);

@@ -18,7 +18,7 @@
 #include "tap.h"
 
 #define RANKS_MAX	3U
-#define SLOTS_MAX	3U
+#define SLOTS_MAX	4U
 #define STORES_MAX	8U
 #define LOADS_MAX	24U
 #define VISITED_BITS	23
@@ -33,7 +33,8 @@ enum {
 };
 
 #define SLEEPERS	(RANKS_MAX * OF_RANK)
-#define VARIABLES	(SLEEPERS + 1)
+#define IMPATIENT	(SLEEPERS + 1)
+#define VARIABLES	(IMPATIENT + 1)
 
 enum breach {
 	NONE,
@@ -41,7 +42,9 @@ enum breach {
 	SLEEP_BARRIER,		/* so may the bit of a sleeper */
 	SEQ_RELEASE,		/* a slot is seen before its payload */
 	EARLY,			/* a slot is reused one operation too early */
+	EARLY_PAGE,		/* a page is */
 	OWN_COUNT,		/* a slot is chosen by how many operations were published */
+	AHEAD_BARRIER,		/* the others' slots may be looked at before the own one is seen */
 	BREACHES
 };
 
@@ -50,10 +53,15 @@ static const char *const breach_names[BREACHES] = {
 	[SLEEP_BARRIER] = "no barrier after a sleeper's bit is set",
 	[SEQ_RELEASE] = "a slot's number is stored in no order",
 	[EARLY] = "a slot is reused one operation too early",
+	[EARLY_PAGE] = "a page is reused one operation too early",
 	[OWN_COUNT] = "a slot is chosen by the number of operations that were published",
+	[AHEAD_BARRIER] = "no barrier after a slot is stored that need not synchronize",
 };
 
-enum part { RESERVE, PAYLOAD, PUBLISH, SCAN, TAKE, FINISH, WAKE, SLEEP, LOOK, RISE, ASLEEP, END };
+enum part {
+	RESERVE, PAYLOAD, PUBLISH, TELL, ROUSE, SCAN, TAKE, FINISH, WAKE, SLEEP, LOOK, RISE, ASLEEP,
+	END
+};
 
 struct store {
 	u8 variable, value;
@@ -68,12 +76,14 @@ struct store {
  * @published: operations that it has published
  * @least: see struct coll_board
  * @event: true if it is to wake up
+ * @differs: operations in which it has found another call, as a set
  * @loads: values that it has loaded in this part
  * @stores: its store buffer
  */
 struct cpu {
 	u8 part, after, op, published, least;
 	bool event;
+	u8 differs;
 	u8 nloads, nstores;
 	u8 loads[LOADS_MAX];
 	struct store stores[STORES_MAX];
@@ -84,9 +94,18 @@ struct state {
 	struct cpu cpu[RANKS_MAX];
 };
 
+/**
+ * struct world - bounds of what is explored
+ * @place: where payload is
+ * @nosync: rank 0 is the root of broadcasts that need not synchronize
+ * @mixed: but on rank 0
+ * @others: ranks that call another broadcast, of their own, as a set
+ */
 struct world {
 	u32 ranks, ops, slots;
-	bool sleeps, gives_up;
+	bool sleeps, gives_up, nosync, mixed;
+	u8 others;
+	enum coll_board_place place;
 };
 
 /* The access that a rank is about to make. */
@@ -106,7 +125,7 @@ static struct {
 	u8 variable, value;
 } next;
 static struct coll_board_words words[RANKS_MAX];
-static u64 sleepers;
+static u64 sleepers, impatient;
 static u64 data[RANKS_MAX][SLOTS_MAX];
 
 static u8 variable_of(const void *address)
@@ -125,7 +144,7 @@ static u8 variable_of(const void *address)
 				return rank * OF_RANK + DATA + slot;
 		}
 	}
-	return SLEEPERS;
+	return address == &impatient ? IMPATIENT : SLEEPERS;
 }
 
 /* An access: one that was made before has its value, and the first new one ends the execution. */
@@ -143,13 +162,44 @@ static u64 model_access(enum access kind, const void *address, u64 value)
 
 static void model_barrier(const char *function)
 {
-	if (breach != FINISH_BARRIER || !strstr(function, "finish"))
+	if ((breach != FINISH_BARRIER || !strstr(function, "finish")) &&
+	    (breach != AHEAD_BARRIER || !strstr(function, "publish_call")))
 		model_access(BARRIER, NULL, 0);
+}
+
+/* Calls that are kept are for messages. */
+static bool is_kept_call(const void *address)
+{
+	u32 rank;
+
+	for (rank = 0; rank < RANKS_MAX; rank++)
+		if (address >= (void *)words[rank].ahead && address < (void *)(words + rank + 1))
+			return true;
+	return false;
+}
+
+static void model_store(const void *address, u64 value)
+{
+	if (!is_kept_call(address))
+		model_access(STORE, address, value);
 }
 
 static u64 model_done(const char *function, u64 done)
 {
-	return done + (breach == EARLY && strstr(function, "least"));
+	return done + ((breach == EARLY || breach == EARLY_PAGE) && strstr(function, "done_of"));
+}
+
+static struct coll_board_part parts[COLL_BOARD_RANKS];
+
+static void model_release(const void *address, u64 value)
+{
+	u32 rank;
+
+	/* There are no hidden pages here. */
+	for (rank = 0; rank < RANKS_MAX; rank++)
+		if (address == &parts[rank].hidden_done || is_kept_call(address))
+			return;
+	model_access(breach == SEQ_RELEASE ? STORE : RELEASE, address, value);
 }
 
 #undef READ_ONCE
@@ -158,14 +208,13 @@ static u64 model_done(const char *function, u64 done)
 #undef smp_load_acquire
 #undef smp_store_release
 #define READ_ONCE(x)		model_access(LOAD, &(x), 0)
-#define WRITE_ONCE(x, v)	model_access(STORE, &(x), v)
+#define WRITE_ONCE(x, v)	model_store(&(x), v)
 /* They pair as board.c says. */
 #define smp_mb()		model_barrier(__func__)
 /* Likewise. */
 #define smp_load_acquire(p)	model_done(__func__, model_access(LOAD, p, 0))
 /* Likewise. */
-#define smp_store_release(p, v)	\
-	model_access(breach == SEQ_RELEASE ? STORE : RELEASE, p, v)
+#define smp_store_release(p, v)	model_release(p, v)
 #define coll_set_bits(word, bits)		model_access(SET, word, bits)
 #define coll_clear_bits(word, bits)	model_access(CLEAR, word, bits)
 
@@ -183,6 +232,12 @@ static u8 value_of(const struct state *s, u32 rank, u8 variable)
 		if (cpu->stores[i].variable == variable)
 			value = cpu->stores[i].value;
 	return value;
+}
+
+/* Index of the payload of an operation. */
+static u32 payload_at(u64 number)
+{
+	return number % (world->place == COLL_BOARD_SLOT ? world->slots : COLL_BOARD_PAGES);
 }
 
 /* Number of the operation by which a rank chooses slots. */
@@ -221,33 +276,54 @@ static void go_after_look(struct cpu *cpu, bool there, enum part on)
 
 static void begin_board(struct coll_board *board, u32 rank)
 {
+	static struct coll_board_part *views[COLL_BOARD_RANKS];
 	u32 i;
 
 	memset(board, 0, sizeof(*board));
+	board->part = views;
 	board->rank = rank;
 	board->nranks = world->ranks;
 	board->sleepers = &sleepers;
-	board->least = now->cpu[rank].least;
-	for (i = 0; i < world->ranks; i++)
-		board->part[i].words = &words[i];
-	/* Own slots are read without an access, as no other rank writes them. */
-	for (i = 0; i < world->slots; i++)
-		words[rank].slot[i].seq = value_of(now, rank, rank * OF_RANK + SEQ + i);
+	board->impatient = &impatient;
+	board->least[0] = now->cpu[rank].least;
+	for (i = 0; i < world->ranks; i++) {
+		parts[i].words = &words[i];
+		views[i] = &parts[i];
+	}
 }
 
-/* The payload of all ranks must be that of the operation. */
+/* Each rank publishes payload, also one whose payload no rank needs. */
+static struct coll_plan plan_of(u32 rank)
+{
+	return (struct coll_plan){
+		.collective = COLLECTIVE_BROADCAST,
+		.nosync = world->nosync && (rank || !world->mixed),
+		.nranks = world->ranks,
+		.rank = rank,
+		.root = world->others >> rank & 1 ? rank : 0,
+	};
+}
+
+static u64 digest_of(u32 rank)
+{
+	return 1 + (world->others >> rank & 1);
+}
+
+/* The payload of all ranks that are needed must be that of the operation. */
 static void take(const struct cpu *cpu, u64 number)
 {
+	const struct coll_plan plan = plan_of(now_rank);
 	u32 rank;
 
 	for (rank = 0; rank < world->ranks; rank++)
-		if (model_access(LOAD, &data[rank][number % world->slots], 0) != cpu->op + 1U)
+		if (coll_board_needs(&plan) >> rank & 1 &&
+		    model_access(LOAD, &data[rank][payload_at(number)], 0) != cpu->op + 1U)
 			wrong++;
 }
 
 static void wake(struct coll_board *board)
 {
-	const u64 some = coll_board_sleepers(board, 2);
+	const u64 some = coll_board_sleepers(board);
 	u32 rank;
 
 	for (rank = 0; rank < world->ranks; rank++)
@@ -258,7 +334,9 @@ static void wake(struct coll_board *board)
 /* Execute a part up to its end, or up to an access that is new. */
 static void execute(struct cpu *cpu)
 {
-	const u64 number = slot_number(cpu);
+	const struct coll_signature signature = { .collective = COLLECTIVE_BROADCAST };
+	const struct coll_plan plan = plan_of(now_rank);
+	const u64 number = slot_number(cpu), digest = digest_of(now_rank);
 	const enum part part = cpu->part == LOOK ? cpu->after : cpu->part;
 	enum coll_board_found found;
 	struct coll_board board;
@@ -269,21 +347,32 @@ static void execute(struct cpu *cpu)
 	begin_board(&board, now_rank);
 	switch (part) {
 	case RESERVE:
-		there = coll_board_reserve(&board, number, 0);
-		cpu->least = board.least;
+		there = coll_board_reserve(&board, number, world->place);
+		cpu->least = board.least[0];
 		go_after_look(cpu, there, PAYLOAD);
 		break;
 	case PAYLOAD:
-		model_access(STORE, &data[now_rank][number % world->slots], cpu->op + 1);
+		model_access(STORE, &data[now_rank][payload_at(number)], cpu->op + 1);
 		go(cpu, PUBLISH);
 		break;
 	case PUBLISH:
-		coll_board_publish(&board, number, 1, 0);
+		if (world->nosync)
+			coll_board_publish_call(&board, &plan, number, &signature, digest);
+		else
+			coll_board_publish(&board, number, digest, world->place);
+		go(cpu, world->nosync && world->sleeps ? TELL : SCAN);
+		break;
+	case TELL:
+		go(cpu, coll_board_wakes(&board) ? ROUSE : SCAN);
+		break;
+	case ROUSE:
+		wake(&board);
 		go(cpu, SCAN);
 		break;
 	case SCAN:
-		found = coll_board_scan(&board, number, 1, &rank);
-		wrong += found > COLL_BOARD_MISSING && !world->gives_up;
+		found = coll_board_scan(&board, number, digest, coll_board_needs(&plan), &rank);
+		wrong += found > COLL_BOARD_MISSING && !world->gives_up && !world->others;
+		cpu->differs |= (found == COLL_BOARD_DIFFERS) << cpu->op;
 		/* It is given up. */
 		if (found > COLL_BOARD_MISSING && cpu->part != LOOK)
 			go(cpu, FINISH);
@@ -306,7 +395,7 @@ static void execute(struct cpu *cpu)
 		go_to_next_op(cpu);
 		break;
 	case SLEEP:
-		coll_board_sleep(&board);
+		coll_board_sleep(&board, coll_board_needs(&plan));
 		go(cpu, LOOK);
 		break;
 	case RISE:
@@ -476,13 +565,29 @@ static bool is_stuck(const struct state *s)
 	return asleep;
 }
 
+/* Have all ranks ended, and did of two with different calls neither find the other's? */
+static bool is_unseen(const struct state *s)
+{
+	u8 seen = (1U << world->ops) - 1;
+	u32 rank, other;
+
+	for (rank = 0; rank < world->ranks; rank++)
+		if (s->cpu[rank].part != END || s->cpu[rank].nstores)
+			return false;
+	for (rank = 0; rank < world->ranks; rank++)
+		for (other = 0; other < rank; other++)
+			if (digest_of(rank) != digest_of(other))
+				seen &= s->cpu[rank].differs | s->cpu[other].differs;
+	return seen != (1U << world->ops) - 1;
+}
+
 static void search(const struct state *s)
 {
 	u32 rank;
 
 	if (wrong || !visit(s))
 		return;
-	if (is_stuck(s) && !world->gives_up) {
+	if ((is_stuck(s) && !world->gives_up) || is_unseen(s)) {
 		wrong++;
 		return;
 	}
@@ -510,8 +615,18 @@ static const struct world worlds[] = {
 	{ .ranks = 2, .ops = 4, .slots = 3, .sleeps = true },
 	{ .ranks = 2, .ops = 3, .slots = 2, .gives_up = true },
 	{ .ranks = 2, .ops = 4, .slots = 3, .gives_up = true },
+	{ .ranks = 2, .ops = 4, .slots = 4, .sleeps = true, .place = COLL_BOARD_SHOWN },
+	{ .ranks = 2, .ops = 4, .slots = 4, .gives_up = true, .place = COLL_BOARD_SHOWN },
 	{ .ranks = 3, .ops = 1, .slots = 2, .sleeps = true },
 	{ .ranks = 3, .ops = 2, .slots = 2 },
+	{ .ranks = 2, .ops = 4, .slots = 2, .sleeps = true, .nosync = true },
+	{ .ranks = 3, .ops = 2, .slots = 2, .nosync = true },
+	{ .ranks = 3, .ops = 1, .slots = 2, .sleeps = true, .nosync = true },
+	{ .ranks = 2, .ops = 3, .slots = 2, .sleeps = true, .nosync = true, .mixed = true },
+	{ .ranks = 3, .ops = 1, .slots = 2, .sleeps = true, .nosync = true, .mixed = true },
+	{ .ranks = 2, .ops = 3, .slots = 2, .nosync = true, .others = 2 },
+	{ .ranks = 3, .ops = 1, .slots = 2, .nosync = true, .others = 4 },
+	{ .ranks = 3, .ops = 1, .slots = 2, .nosync = true, .others = 1 },
 };
 
 static const struct world found_in[BREACHES] = {
@@ -519,7 +634,11 @@ static const struct world found_in[BREACHES] = {
 	[SLEEP_BARRIER] = { .ranks = 2, .ops = 1, .slots = 2, .sleeps = true },
 	[SEQ_RELEASE] = { .ranks = 2, .ops = 1, .slots = 2 },
 	[EARLY] = { .ranks = 2, .ops = 4, .slots = 2, .gives_up = true },
+	[EARLY_PAGE] = {
+		.ranks = 2, .ops = 4, .slots = 4, .gives_up = true, .place = COLL_BOARD_SHOWN,
+	},
 	[OWN_COUNT] = { .ranks = 2, .ops = 3, .slots = 2, .gives_up = true },
+	[AHEAD_BARRIER] = { .ranks = 2, .ops = 1, .slots = 2, .nosync = true, .others = 2 },
 };
 
 int main(void)
@@ -533,10 +652,14 @@ int main(void)
 	tap_plan(0);
 	for (i = 0; i < ARRAY_SIZE(worlds); i++) {
 		explore(&worlds[i], NONE);
-		tap_ok(!wrong, "%u ranks, %u operations, %u slots%s%s (%u states)",
+		tap_ok(!wrong, "%u ranks, %u operations, %u slots%s%s%s%s%s%s (%u states)",
 		       worlds[i].ranks, worlds[i].ops, worlds[i].slots,
+		       worlds[i].place == COLL_BOARD_SLOT ? "" : ", payload in pages",
 		       worlds[i].sleeps ? ", ranks sleep" : "",
-		       worlds[i].gives_up ? ", ranks give up" : "", states);
+		       worlds[i].gives_up ? ", ranks give up" : "",
+		       worlds[i].nosync ? ", no synchronization" : "",
+		       worlds[i].mixed ? " but of rank 0" : "",
+		       worlds[i].others ? ", calls differ" : "", states);
 	}
 	for (rule = NONE + 1; rule < BREACHES; rule++) {
 		explore(&found_in[rule], rule);

@@ -3,12 +3,16 @@
 #ifndef COLL_ACCOUNT_H
 #define COLL_ACCOUNT_H
 
+/* struct coll_charges - @bytes: charged; @limit: most of it, 0: there is no limit */
 struct coll_charges {
 	u64 bytes;
+	u64 limit;
 };
 
 static int coll_charge(struct coll_charges *charges, u64 bytes)
 {
+	if (charges->limit && charges->bytes + bytes > charges->limit)
+		return -EDQUOT;
 	charges->bytes += bytes;
 	return 0;
 }

@@ -63,10 +63,20 @@ static inline u64 coll_clear_bits(u64 *word, u64 bits)
 	return __atomic_fetch_and(word, ~bits, __ATOMIC_SEQ_CST);
 }
 
+static inline bool coll_replace(u64 *word, u64 old, u64 new)
+{
+	return __atomic_compare_exchange_n(word, &old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
 /* linux/atomic.h, asm/barrier.h */
 
 /* The callers say what it pairs with. */
 #define smp_mb()			__atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* Likewise. */
+#define smp_wmb()			__atomic_thread_fence(__ATOMIC_RELEASE)
+/* Likewise. */
+#define smp_rmb()			__atomic_thread_fence(__ATOMIC_ACQUIRE)
 /* Likewise. */
 #define smp_load_acquire(p)		__atomic_load_n(p, __ATOMIC_ACQUIRE)
 /* Likewise. */

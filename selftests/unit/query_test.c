@@ -130,6 +130,8 @@ static struct coll_answer answer_of(u32 rank)
 			.rank_b = COLLECTIVE_RANK_NONE,
 		};
 		answer.group = answer.failed;
+		answer.links.narrow_kib = 1;
+		answer.links.wide_kib = 1;
 		answer.parts = (1U << COLL_ANSWER_PARTS) - 1;
 	}
 	return answer;
@@ -592,6 +594,14 @@ static void test_parts_again(void)
 	coll_survey_receive(survey, &frame, now);
 	passed &= !survey->entries[1].answer.heard;
 	answer.links.lossy = 0;
+	answer.links.narrow = 4;
+	answer.links.narrow_kib = 1;
+	answer.links.wide_kib = 1;
+	frame.part = COLL_ANSWER_RATES;
+	coll_answer_put(frame.body, &answer, frame.part);
+	coll_survey_receive(survey, &frame, now);
+	passed &= !survey->entries[1].answer.heard;
+	answer.links.narrow = 0;
 	answer.longest[0].rank = 2;
 	answer.waits[0] = 3;
 	for (i = 0; i < 3 * COLL_ANSWER_PARTS; i++) {

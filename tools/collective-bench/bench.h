@@ -46,6 +46,8 @@ enum bench_place { PLACE_OUT, PLACE_IN, PLACES };
  * @reproducible: true if reductions take the elements in the order of ranks
  * @root: rank of the root, of collectives that have one
  * @nonblocking: number of operations in flight, each with its own buffers; 0: blocking calls
+ * @batch: calls, or groups of operations in flight, between two readings of the clock; 0: by
+ *	batch_next()
  * @overlap: true if the overlap with computation is measured
  * @device: true if a device computes and the CPU sleeps
  * @cpu: true if the CPU time of an operation is measured as well
@@ -53,10 +55,10 @@ enum bench_place { PLACE_OUT, PLACE_IN, PLACES };
  * @comm: communicator
  * @rank: rank of this process
  * @nranks: number of ranks
- * @out_base: input of all operations in flight, bench_stride() bytes each, if it is apart from
+ * @out_base: input of all operations of a batch, batch_stride() bytes each, if it is apart from
  *	the result
  * @send_base: input of the current operations: @out_base, or @recv_base if @in_place
- * @recv_base: results of all operations in flight
+ * @recv_base: results of all operations of a batch
  * @send: input of the current operation, within @send_base
  * @recv: result of the current operation, within @recv_base
  * @round: number of the current operation; gives each operation other values
@@ -86,6 +88,7 @@ struct bench {
 	bool reproducible;
 	int root;
 	int nonblocking;
+	int batch;
 	bool overlap;
 	bool device;
 	bool cpu;
@@ -113,8 +116,9 @@ struct bench {
  * @displs: elements before each rank's block
  * @type: element type
  * @op: reduction operation; COLL_MAX if nothing is reduced
- * @iters: timed repetitions
+ * @iters: timed repetitions, of a batch each
  * @warmup: untimed repetitions
+ * @batch: as in struct bench, for this size; 0: not determined yet
  */
 struct trial {
 	size_t size;
@@ -125,6 +129,7 @@ struct trial {
 	enum coll_op op;
 	int iters;
 	int warmup;
+	int batch;
 };
 
 /**
@@ -169,9 +174,6 @@ extern const struct collective bench_collectives[];
 
 /* Returns NULL if there is no collective of that name. */
 const struct collective *bench_find_collective(const char *name);
-
-/* Distance between the buffers of two operations in flight; bytes. */
-size_t bench_stride(const struct bench *bench);
 
 /* This round's values. */
 struct pattern bench_pattern(const struct bench *bench,

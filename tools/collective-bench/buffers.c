@@ -3,11 +3,6 @@
 #include "bench.h"
 #include "pattern.h"
 
-size_t bench_stride(const struct bench *bench)
-{
-	return (bench->max + 63) & ~(size_t)63;
-}
-
 struct pattern bench_pattern(const struct bench *bench,
 			     const struct trial *trial)
 {

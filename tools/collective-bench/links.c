@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
 
@@ -34,10 +35,12 @@ static uint64_t count_ranks(const char *list)
 /* Reads the list of ranks to which this one has links of a transport.  Return: NULL: unreadable. */
 static const char *read_links(const struct bench *bench, const char *transport, char *list)
 {
-	char path[200];
+	char path[200], owner[16] = "";
 	FILE *file;
 
-	snprintf(path, sizeof(path), GROUPS "/%s/%d/links/%s", coll_name(bench->comm),
+	if (getuid())
+		snprintf(owner, sizeof(owner), "@%u", getuid());
+	snprintf(path, sizeof(path), GROUPS "/%s%s/%d/links/%s", coll_name(bench->comm), owner,
 		 bench->rank, transport);
 	file = fopen(path, "re");
 	if (!file)

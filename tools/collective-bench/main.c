@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "batch.h"
 #include "report.h"
 #include "output.h"
 #include "launch.h"
@@ -16,7 +17,7 @@ enum {
 	OPTION_UNREGISTERED, OPTION_CSV, OPTION_CHECK, OPTION_ROOT,
 	OPTION_REPRODUCIBLE, OPTION_NONBLOCKING, OPTION_ASYNC, OPTION_OVERLAP, OPTION_DEVICE,
 	OPTION_SIZES, OPTION_CPU, OPTION_MIN_TIME, OPTION_TRANSPORT, OPTION_ALGORITHM,
-	OPTION_JSON, OPTION_TIME, OPTION_PLOT,
+	OPTION_JSON, OPTION_TIME, OPTION_PLOT, OPTION_BATCH,
 };
 
 static const struct option options[] = {
@@ -31,6 +32,7 @@ static const struct option options[] = {
 	{ "warmup", required_argument, NULL, OPTION_WARMUP },
 	{ "min-time", required_argument, NULL, OPTION_MIN_TIME },
 	{ "time", required_argument, NULL, OPTION_TIME },
+	{ "batch", required_argument, NULL, OPTION_BATCH },
 	{ "in-place", no_argument, NULL, OPTION_IN_PLACE },
 	{ "out-of-place", no_argument, NULL, OPTION_OUT_OF_PLACE },
 	{ "unregistered", no_argument, NULL, OPTION_UNREGISTERED },
@@ -77,6 +79,7 @@ static int usage(FILE *to, int status)
 		"      --warmup N     repetitions before them (10, 3)\n"
 		"      --min-time MS  up to 20 times as many, until they take so long (0)\n"
 		"      --time S       repeat each line for S seconds instead\n"
+		"      --batch N      operations timed together up to 64K, 1 to 512 (by the clock's cost)\n"
 		"      --in-place     only with the result over the input\n"
 		"      --out-of-place only with the result apart\n"
 		"      --unregistered plain memory, pinned by each operation\n"
@@ -230,6 +233,8 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 		return parse_int(optarg, 0, &bench->min_time);
 	case OPTION_TIME:
 		return parse_int(optarg, 1, &bench->seconds) && bench->seconds <= 1000000;
+	case OPTION_BATCH:
+		return parse_int(optarg, 1, &bench->batch) && bench->batch <= BATCH_MAX;
 	case OPTION_IN_PLACE:
 		bench->places = 1U << PLACE_IN;
 		return true;
@@ -280,10 +285,20 @@ static bool parse_option(struct bench *bench, int option, int *ranks)
 	}
 }
 
+/* Bytes of the inputs, or of the results, of a batch of any size that is measured. */
+static size_t batch_bytes(const struct bench *bench)
+{
+	size_t n = bench->nonblocking ? bench->nonblocking : 1;
+	size_t large = batch_stride(bench->max) * n;
+	size_t small = bench->max < BATCH_SIZE_MAX ? bench->max : BATCH_SIZE_MAX;
+
+	small = bench->batch ? batch_stride(small) * n * bench->batch : BATCH_BYTES;
+	return small > large ? small : large;
+}
+
 static void *memory(struct bench *bench)
 {
-	int n = bench->nonblocking ? bench->nonblocking : 1;
-	size_t size = bench_stride(bench) * n;
+	size_t size = batch_bytes(bench);
 	void *at;
 
 	if (!bench->unregistered)
@@ -399,7 +414,7 @@ static const char *check_options(const struct bench *bench, const struct collect
 		return "--cpu is of the blocking call";
 	if (bench->device && !bench->overlap)
 		return "--device is for --overlap";
-	if (bench->overlap && bench->nonblocking > 1)
+	if (bench->overlap && (bench->nonblocking > 1 || bench->batch > 1))
 		return "--overlap is of one at a time";
 	if (bench->overlap && (bench->format == FORMAT_JSON || bench->seconds || bench->plot))
 		return "--overlap has no --json, --time or --plot";

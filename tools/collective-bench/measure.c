@@ -2,19 +2,19 @@
 /*
  * Measures the lines of a collective, each with its result apart from the input, over it, or both.
  *
- * A repetition writes the input, passes a barrier, times the call on every rank, passes a
- * second barrier and compares the result.  Because of the second barrier, no rank compares
- * on a CPU that the call of another rank needs.  The time of a repetition is that of its
- * slowest rank.  Minimum, median and 99th percentile are over the repetitions; bandwidths
- * are of the median.
+ * A repetition writes the inputs of a batch of operations (batch.h), passes a barrier, times
+ * the batch on every rank, passes a second barrier and compares the results.  Because of the
+ * second barrier, no rank compares on a CPU that the call of another rank needs.  The time of
+ * a repetition is that of its slowest rank, over the number of operations.
  *
- * With several operations in flight, a repetition starts all and waits for all.  Its time
- * is divided by their number.
+ * With several operations in flight, such a group takes the place of a call: all are started,
+ * and then all are waited for.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "batch.h"
 #include "report.h"
 #include "times.h"
 
@@ -29,10 +29,16 @@ int bench_fail(struct bench *bench, const char *what, int err)
 	return 1;
 }
 
-/* Makes number @i of the operations in flight the current one. */
-static void select_operation(struct bench *bench, uint64_t first, int i)
+/* Number of operations that are started before one is waited for. */
+static int together(const struct bench *bench)
 {
-	size_t at = i * bench_stride(bench);
+	return bench->nonblocking ? bench->nonblocking : 1;
+}
+
+/* Makes number @i of the operations of a batch the current one. */
+static void select_operation(struct bench *bench, const struct trial *trial, uint64_t first, int i)
+{
+	size_t at = i * batch_stride(trial->size);
 
 	bench->round = first + i;
 	if (!bench->recv_base)
@@ -41,19 +47,36 @@ static void select_operation(struct bench *bench, uint64_t first, int i)
 	bench->recv = (char *)bench->recv_base + at;
 }
 
-/* Starts all operations that are in flight together, and waits for them. */
+/* Starts the operations from @from that are in flight together, and waits for them. */
 static int run_many(struct bench *bench, const struct collective *collective,
-		    const struct trial *trial, uint64_t first)
+		    const struct trial *trial, uint64_t first, int from)
 {
 	struct coll_request *requests[NONBLOCKING_MAX];
 	int i, err = 0, err_wait;
 
 	for (i = 0; !err && i < bench->nonblocking; i++) {
-		select_operation(bench, first, i);
+		select_operation(bench, trial, first, from + i);
 		err = collective->icall(bench, trial, &requests[i]);
 	}
 	err_wait = coll_wait_all(requests, i);
 	return err ? err : err_wait;
+}
+
+/* Runs the operations of a batch, the first of which has number @first. */
+static int run_batch(struct bench *bench, const struct collective *collective,
+		     const struct trial *trial, uint64_t first)
+{
+	int i, err = 0;
+
+	for (i = 0; !err && i < trial->batch; i++) {
+		if (bench->nonblocking) {
+			err = run_many(bench, collective, trial, first, i * bench->nonblocking);
+			continue;
+		}
+		select_operation(bench, trial, first, i);
+		err = collective->call(bench, trial);
+	}
+	return err;
 }
 
 /*
@@ -91,47 +114,66 @@ static void times_add(struct times *times, double us)
 		times->us[(times->random >> 32) % TIMES_MAX] = us;
 }
 
-/* Runs the repetitions from @from up to, not including, @to.  Negative ones are not timed. */
+/* Writes the inputs of a batch. */
+static void prepare_batch(struct bench *bench, const struct collective *collective,
+			  const struct trial *trial, uint64_t first)
+{
+	int n = trial->batch * together(bench), i;
+
+	for (i = 0; i < n; i++) {
+		select_operation(bench, trial, first, i);
+		if (collective->prepare)
+			collective->prepare(bench, trial);
+	}
+}
+
+/* Counts the wrong elements of the results of a batch. */
+static uint64_t check_batch(struct bench *bench, const struct collective *collective,
+			    const struct trial *trial, uint64_t first)
+{
+	int n = trial->batch * together(bench), i;
+	uint64_t wrong = 0;
+
+	for (i = 0; i < n; i++) {
+		select_operation(bench, trial, first, i);
+		if (collective->check)
+			wrong += collective->check(bench, trial);
+	}
+	return wrong;
+}
+
+/*
+ * Runs the repetitions from @from up to, not including, @to.  @times: the time of an operation
+ * in each of them, on this rank; NULL: they are not timed.
+ */
 static int repeat(struct bench *bench, const struct collective *collective,
 		  const struct trial *trial, int from, int to, double *times, uint64_t *wrong)
 {
-	int n = bench->nonblocking ? bench->nonblocking : 1;
+	int n = trial->batch * together(bench);
 	double begin, end;
 	uint64_t first;
-	bool last;
-	int i, k, err;
+	int i, err;
 
 	for (i = from; i < to; i++) {
-		last = i == trial->iters - 1;
 		first = bench->round + 1;
-		for (k = 0; k < n; k++) {
-			select_operation(bench, first, k);
-			if (collective->prepare &&
-			    (bench->check != CHECK_NONE || i == from))
-				collective->prepare(bench, trial);
-		}
+		if (bench->check != CHECK_NONE || i == from)
+			prepare_batch(bench, collective, trial, first);
 		err = coll_barrier(bench->comm);
 		if (err)
 			return bench_fail(bench, "barrier", err);
 		begin = bench_now_us();
-		err = bench->nonblocking ?
-		      run_many(bench, collective, trial, first) :
-		      collective->call(bench, trial);
+		err = run_batch(bench, collective, trial, first);
 		end = bench_now_us();
 		if (err)
 			return bench_fail(bench, collective->name, err);
-		if (i >= 0)
-			times[i] = (end - begin) / n;
+		if (times)
+			times[i - from] = (end - begin) / n;
 		err = coll_barrier(bench->comm);
 		if (err)
 			return bench_fail(bench, "barrier", err);
-		for (k = 0; k < n; k++) {
-			select_operation(bench, first, k);
-			if (collective->check &&
-			    (bench->check == CHECK_ALL ||
-			     (bench->check == CHECK_LAST && last)))
-				*wrong += collective->check(bench, trial);
-		}
+		if (bench->check == CHECK_ALL ||
+		    (bench->check == CHECK_LAST && i == trial->iters - 1))
+			*wrong += check_batch(bench, collective, trial, first);
 		if (!bench->seconds && i >= 0)
 			progress_show(bench, trial, i + 1, trial->iters);
 	}
@@ -139,30 +181,76 @@ static int repeat(struct bench *bench, const struct collective *collective,
 }
 
 /*
- * Runs the untimed repetitions.  The last one tells how far the numbers of repetitions are
- * stretched to take bench->min_time.  All ranks stretch by the same factor.
+ * Determines the length of a batch, by untimed repetitions of rising length.  Each is at least
+ * twice as long as the one before, so there are no more than ten.  All ranks agree.
+ */
+static int choose_batch(struct bench *bench, const struct collective *collective,
+			struct trial *trial, uint64_t *wrong)
+{
+	int most = batch_most(trial->size, together(bench)), before = 0, err, i;
+	double us[BATCH_TRIES + 1], least;
+
+	while (before < trial->batch && trial->batch < most) {
+		err = repeat(bench, collective, trial, -BATCH_TRIES, 0, us, wrong);
+		if (err)
+			return err;
+		us[BATCH_TRIES] = batch_clock_us();
+		err = coll_allreduce(bench->comm, COLL_IN_PLACE, us, BATCH_TRIES + 1, COLL_FLOAT64,
+				     COLL_MAX);
+		if (err)
+			return bench_fail(bench, "gathering the times", err);
+		for (least = us[0], i = 1; i < BATCH_TRIES; i++)
+			least = us[i] < least ? us[i] : least;
+		before = trial->batch;
+		trial->batch = batch_next(before, least * before * together(bench),
+					  us[BATCH_TRIES], most);
+	}
+	return 0;
+}
+
+/* Runs an untimed repetition.  @us: how long it takes with all its parts, on the slowest rank. */
+static int repeat_once(struct bench *bench, const struct collective *collective,
+		       const struct trial *trial, double *us, uint64_t *wrong)
+{
+	double begin = bench_now_us();
+	int err = repeat(bench, collective, trial, -1, 0, NULL, wrong);
+
+	if (err)
+		return err;
+	*us = bench_now_us() - begin;
+	err = coll_allreduce(bench->comm, COLL_IN_PLACE, us, 1, COLL_FLOAT64, COLL_MAX);
+	return err ? bench_fail(bench, "gathering the times", err) : 0;
+}
+
+/*
+ * Runs the untimed repetitions, and then determines the length of a batch, because the first
+ * operations may take long and tell nothing of the others.  The last repetition of each length
+ * tells how far the numbers of repetitions are stretched to take bench->min_time.  All ranks
+ * stretch by the same factor.
  */
 static int warm_up(struct bench *bench, const struct collective *collective,
 		   struct trial *trial, uint64_t *wrong)
 {
-	double begin, us;
+	const bool choose = !trial->batch;
+	double us = 0;
 	int more, err;
 
+	if (choose)
+		trial->batch = 1;
 	if (!trial->warmup)
 		return 0;
-	err = repeat(bench, collective, trial, -trial->warmup, -1, NULL, wrong);
-	begin = bench_now_us();
-	if (!err)
-		err = repeat(bench, collective, trial, -1, 0, NULL, wrong);
-	if (err || !bench->min_time)
-		return err;
-	us = bench_now_us() - begin;
-	err = coll_allreduce(bench->comm, COLL_IN_PLACE, &us, 1, COLL_FLOAT64, COLL_MAX);
+	err = repeat(bench, collective, trial, -trial->warmup, -1, NULL, wrong) ?:
+	      repeat_once(bench, collective, trial, &us, wrong);
 	if (err)
-		return bench_fail(bench, "gathering the times", err);
-	more = times_stretch(bench->min_time, us, trial->warmup);
+		return err;
+	more = times_stretch(bench->min_time, us, trial->warmup) - 1;
+	err = repeat(bench, collective, trial, -trial->warmup * more, 0, NULL, wrong);
+	if (!err && choose)
+		err = choose_batch(bench, collective, trial, wrong);
+	if (!err && trial->batch > 1)
+		err = repeat_once(bench, collective, trial, &us, wrong);
 	trial->iters *= times_stretch(bench->min_time, us, trial->iters);
-	return repeat(bench, collective, trial, -trial->warmup * (more - 1), 0, NULL, wrong);
+	return err;
 }
 
 /* Measures @n repetitions.  @elapsed: how long they took, on the slowest rank; microseconds. */
@@ -246,6 +334,7 @@ static int measure(struct bench *bench, const struct collective *collective,
 	*outcome = (struct outcome){
 		.measured = true,
 		.repetitions = times.all,
+		.batch = trial->batch,
 		.min_us = times.min,
 		.median_us = times_median(times.us, times.n),
 		.p99_us = times_p99(times.us, times.n),
@@ -271,6 +360,7 @@ static int measure_places(struct bench *bench, const struct collective *collecti
 			continue;
 		bench->in_place = place == PLACE_IN;
 		bench->send_base = bench->in_place ? bench->recv_base : bench->out_base;
+		trial->batch = trial->size > BATCH_SIZE_MAX ? 1 : bench->batch;
 		trial->iters = bench->iters ?: trial->size <= 64 * KIB ? 100 : 20;
 		trial->warmup = bench->warmup >= 0 ? bench->warmup :
 				trial->size <= 64 * KIB ? 10 : 3;

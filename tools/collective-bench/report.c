@@ -87,9 +87,10 @@ static void json_result(const struct bench *bench, const struct collective *coll
 		json_object_object_add(result, "op",
 				       json_object_new_string(op_name(collective, trial)));
 	json_object_object_add(result, "repetitions", json_object_new_uint64(outcome->repetitions));
-	json_add(result, "min_us", "%.2f", outcome->min_us);
-	json_add(result, "median_us", "%.2f", outcome->median_us);
-	json_add(result, "p99_us", "%.2f", outcome->p99_us);
+	json_object_object_add(result, "batch", json_object_new_int(outcome->batch));
+	json_add(result, "min_us", "%.3f", outcome->min_us);
+	json_add(result, "median_us", "%.3f", outcome->median_us);
+	json_add(result, "p99_us", "%.3f", outcome->p99_us);
 	if (bench->cpu)
 		json_add(result, "cpu_us", "%.1f", outcome->cpu_us);
 	if (collective->bus_factor) {
@@ -127,13 +128,13 @@ static void json_end(const struct bench *bench)
 static void csv_line(const struct bench *bench, const struct collective *collective,
 		     const struct trial *trial, const struct outcome *outcome)
 {
-	printf("%zu,%zu,%s,%s,%.2f,%.2f,%.2f,%.4f,%.4f,%" PRIu64, trial->size, trial->count,
+	printf("%zu,%zu,%s,%s,%.3f,%.3f,%.3f,%.4f,%.4f,%" PRIu64, trial->size, trial->count,
 	       type_name(collective, trial), op_name(collective, trial), outcome->min_us,
 	       outcome->median_us, outcome->p99_us, algorithm_bandwidth(trial, outcome),
 	       bus_bandwidth(bench, collective, trial, outcome), outcome->wrong);
 	if (bench->cpu)
 		printf(",%.1f", outcome->cpu_us);
-	printf("\n");
+	printf(",%d\n", outcome->batch);
 }
 
 static void table_headings(const struct bench *bench, const char *const *heading)
@@ -143,19 +144,23 @@ static void table_headings(const struct bench *bench, const char *const *heading
 	for (place = 0; place < PLACES; place++) {
 		if (!(bench->places & 1U << place))
 			continue;
-		printf(" %11s %11s %8s %8s %6s", heading[0], heading[1], heading[2], heading[3],
-		       heading[4]);
+		printf(" %5s %11s %11s %8s %8s %6s", heading[0], heading[1], heading[2],
+		       heading[3], heading[4], heading[5]);
 		if (bench->cpu)
-			printf(" %11s", heading[5]);
+			printf(" %11s", heading[6]);
 	}
 	printf("\n");
 }
 
 static void table_begin(const struct bench *bench, const struct collective *collective)
 {
-	static const char * const names[] = { "median", "p99", "algbw", "busbw", "wrong", "cpu" };
-	static const char * const units[] = { "(us)", "(us)", "(GB/s)", "(GB/s)", "", "(us)" };
-	int place, width = 48 + (bench->cpu ? 12 : 0);
+	static const char * const names[] = {
+		"batch", "median", "p99", "algbw", "busbw", "wrong", "cpu"
+	};
+	static const char * const units[] = {
+		"", "(us)", "(us)", "(GB/s)", "(GB/s)", "", "(us)"
+	};
+	int place, width = 54 + (bench->cpu ? 12 : 0);
 
 	printf("# %s, %d rank%s", collective->name, bench->nranks, bench->nranks > 1 ? "s" : "");
 	if (bench->reproducible)
@@ -172,7 +177,8 @@ static void table_begin(const struct bench *bench, const struct collective *coll
 		printf("; mean of repetitions and ranks\n");
 		return;
 	}
-	printf("; time of the slowest rank\n");
+	printf("; time of the slowest rank%s\n",
+	       bench->batch == 1 ? "" : ", mean of a batch of operations");
 	if (collective->typed) {
 		printf("%35s", "");
 		for (place = 0; place < PLACES; place++)
@@ -199,8 +205,8 @@ static void table_line(const struct bench *bench, const struct collective *colle
 
 		if (!outcome->measured)
 			continue;
-		printf(" %11.1f %11.1f %8.3f %8.3f %6" PRIu64, outcome->median_us, outcome->p99_us,
-		       algorithm_bandwidth(trial, outcome),
+		printf(" %5d %11.2f %11.2f %8.3f %8.3f %6" PRIu64, outcome->batch,
+		       outcome->median_us, outcome->p99_us, algorithm_bandwidth(trial, outcome),
 		       bus_bandwidth(bench, collective, trial, outcome), outcome->wrong);
 		if (bench->cpu)
 			printf(" %11.1f", outcome->cpu_us);
@@ -229,7 +235,7 @@ void report_begin(const struct bench *bench, const struct collective *collective
 		table_begin(bench, collective);
 	else if (!bench->overlap)
 		printf("size,count,type,op,min_us,median_us,p99_us,algbw_GBps,busbw_GBps,wrong%s\n",
-		       bench->cpu ? ",cpu_us" : "");
+		       bench->cpu ? ",cpu_us,batch" : ",batch");
 	if (bench->overlap)
 		bench_overlap_header(bench);
 	fflush(stdout);

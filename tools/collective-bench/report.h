@@ -9,7 +9,8 @@
  * struct outcome - what was measured of one size in one place
  * @measured: true if it was
  * @repetitions: timed repetitions
- * @min_us: shortest time
+ * @batch: calls, or groups of operations in flight, of a repetition
+ * @min_us: shortest time of an operation: the mean of a repetition's batch
  * @median_us: median
  * @p99_us: 99th percentile
  * @cpu_us: CPU time of the host for an operation, if it is measured
@@ -18,6 +19,7 @@
 struct outcome {
 	bool measured;
 	uint64_t repetitions;
+	int batch;
 	double min_us;
 	double median_us;
 	double p99_us;

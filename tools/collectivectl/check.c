@@ -19,6 +19,7 @@
 
 #include <collective.h>
 
+#include "check.h"
 #include "ctl.h"
 #include "table.h"
 
@@ -33,12 +34,6 @@
 #define KERNEL_MINOR		12
 
 #define RDMA			"/sys/class/infiniband"
-
-enum verdict {
-	VERDICT_OK,
-	VERDICT_WARN,
-	VERDICT_FAIL,
-};
 
 static const char * const verdict_names[] = { "OK", "WARN", "FAIL" };
 
@@ -56,22 +51,8 @@ static const struct column check_columns[] = {
 	[CHECK_ADVICE]	= { .name = "ADVICE" },
 };
 
-/**
- * struct report - the checks so far
- * @table: of JSON
- * @failed: true if one of them has failed
- */
-struct report {
-	struct table *table;
-	bool failed;
-};
-
-/* Adds a line; @advice: NULL: none. */
-static void tell(struct report *report, const char *name, enum verdict verdict,
-		 const char *advice, const char *found, ...) __attribute__((format(printf, 5, 6)));
-
-static void tell(struct report *report, const char *name, enum verdict verdict,
-		 const char *advice, const char *found, ...)
+void tell(struct report *report, const char *name, enum verdict verdict,
+	  const char *advice, const char *found, ...)
 {
 	char text[512];
 	va_list args;
@@ -80,6 +61,12 @@ static void tell(struct report *report, const char *name, enum verdict verdict,
 	vsnprintf(text, sizeof(text), found, args);
 	va_end(args);
 	report->failed |= verdict == VERDICT_FAIL;
+	if (report->rank) {
+		if (verdict != VERDICT_OK || !strcmp(name, "datagrams"))
+			printf("%s\t%s\t%s\t%s\t%s\n", report->rank, verdict_names[verdict], name,
+			       text, advice ? advice : "");
+		return;
+	}
 	table_row(report->table);
 	table_text(report->table, CHECK_NAME, name);
 	table_text(report->table, CHECK_VERDICT, verdict_names[verdict]);
@@ -480,31 +467,43 @@ static void check_rdma(struct report *report)
 		tell(report, "rdma", VERDICT_OK, NULL, "no device: hosts are joined by TCP");
 }
 
-int ctl_check(int argc, char **argv)
+static void check_host(struct report *report)
 {
-	struct report report = { 0 };
 	bool loaded;
 
-	(void)argv;
-	if (argc)
-		ctl_usage("too many arguments");
+	check_kernel(report);
+	loaded = check_module(report);
+	check_device(report);
+	if (loaded)
+		check_netlink(report);
+	check_memlock(report);
+	check_memory(report);
+	check_files(report);
+	check_ports(report);
+	check_addresses(report);
+	if (loaded)
+		check_links(report);
+	check_rdma(report);
+}
+
+int ctl_check(int argc, char **argv)
+{
+	struct report report = { .rank = check_hosts_rank() };
+
+	if (report.rank) {
+		check_host(&report);
+		check_hosts_probe(&report);
+		/* A rank that fails would end the others, which have to report, too. */
+		return 0;
+	}
 	report.table = table_new("checks", check_columns, ARRAY_SIZE(check_columns));
-	check_kernel(&report);
-	loaded = check_module(&report);
-	check_device(&report);
-	if (loaded)
-		check_netlink(&report);
-	check_memlock(&report);
-	check_memory(&report);
-	check_files(&report);
-	check_ports(&report);
-	check_addresses(&report);
-	if (loaded)
-		check_links(&report);
-	check_rdma(&report);
+	if (argc)
+		check_hosts(&report, argc, argv);
+	else
+		check_host(&report);
 	if (ctl.json)
 		table_print(report.table);
-	else if (report.failed)
+	else if (report.failed && !argc)
 		printf("programs cannot use libcollective here\n");
 	return report.failed ? CTL_REFUSED : 0;
 }

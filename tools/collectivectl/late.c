@@ -7,27 +7,19 @@
 
 #include "ctl.h"
 #include "late.h"
+#include "late_links.h"
 
-/* A rank or a link is named from this part of the time on, 1 / n. */
+/* A rank is named from this part of the time on, 1 / n. */
 #define LATE_SHARE	4
-#define SLOW_SHARE	8
 
-/* A rank also from this part of what operations of the others take, a link of what ranks wait. */
+/* And from this part of what operations of the others take. */
 #define WAIT_SHARE	4
 
 /* A rank must also differ from the others by so many times as much as they do among themselves. */
 #define LATE_DEVIATIONS	4
 
-/*
- * A link is far if the way there and back takes so many times as long as usual, and this longer,
- * because a busy CPU may keep a frame for some ms.
- */
-#define FAR_TIMES	4
-#define FAR_US		4000
-
-/* It is lossy from so many segments on, of which each costs half of the least timeout, about. */
-#define LOSSY		4
-#define LOST_NS		1e8
+/* If several ranks are late, each is by this part of what operations of the others take. */
+#define TOGETHER_SHARE	2
 
 /* Two answers of a rank are further apart. */
 #define SAME_ANSWER_NS	(COLL_ADMIN_QUERY_MS * 1000000ULL / 2)
@@ -35,6 +27,7 @@
 static const struct coll_admin_slow_links no_links = {
 	.far = COLL_ADMIN_NONE,
 	.lossy = COLL_ADMIN_NONE,
+	.narrow = COLL_ADMIN_NONE,
 };
 
 void late_group_init(struct late_group *group, const char *name, unsigned int size)
@@ -302,6 +295,15 @@ static void subtract_lost(struct coll_admin_slow_links *now,
 		now->lost = 0;
 }
 
+static void subtract_narrow(struct coll_admin_slow_links *now,
+			    const struct coll_admin_slow_links *earlier)
+{
+	if (now->narrow == earlier->narrow && now->narrow_ms >= earlier->narrow_ms)
+		now->narrow_ms -= earlier->narrow_ms;
+	else if (earlier->narrow != COLL_ADMIN_NONE)
+		now->narrow_ms = 0;
+}
+
 static void subtract_answer(struct late_answer *now, const struct late_answer *earlier)
 {
 	unsigned int i;
@@ -316,6 +318,7 @@ static void subtract_answer(struct late_answer *now, const struct late_answer *e
 	subtract_span(&now->span, earlier->span);
 	subtract(&now->calls, earlier->calls);
 	subtract_lost(&now->links, &earlier->links);
+	subtract_narrow(&now->links, &earlier->links);
 	for (i = 0; i < now->n; i++) {
 		uint64_t before = longest_before(earlier, now->longest[i].peer);
 
@@ -366,7 +369,7 @@ static void sum_answer(struct late_group *group, unsigned int number)
 			group->rank[answer->longest[i].peer].awaited += answer->longest[i].ns;
 }
 
-static int compare(const void *a, const void *b)
+int late_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -400,7 +403,7 @@ static void sort_times(const struct late_group *group, uint64_t *times,
 	for (number = 0; number < group->size; number++)
 		if (group->rank[number].known)
 			times[n++] = of(&group->rank[number]);
-	qsort(times, n, sizeof(*times), compare);
+	qsort(times, n, sizeof(*times), late_compare);
 }
 
 static uint64_t less(uint64_t own, uint64_t others)
@@ -408,17 +411,49 @@ static uint64_t less(uint64_t own, uint64_t others)
 	return own < others ? others - own : 0;
 }
 
-/* The mean by which the operations of the other ranks that take part differ from @median. */
-static uint64_t deviation_of_others(const struct late_group *group, unsigned int except,
-				    uint64_t median)
+static bool is_much(const struct late_group *group, uint64_t ns, uint64_t median)
 {
+	return ns && ns >= group->span / LATE_SHARE && ns >= median / WAIT_SHARE;
+}
+
+/**
+ * struct late_sorted - times of all known ranks, in order
+ * @waited: how long they have waited
+ * @called: how long their operations took
+ */
+struct late_sorted {
+	uint64_t *waited;
+	uint64_t *called;
+};
+
+static uint64_t median_called(const struct late_group *group, unsigned int number,
+			      const struct late_sorted *sorted)
+{
+	return median_of_others(sorted->called, group->known, group->rank[number].called);
+}
+
+static bool is_early(const struct late_group *group, unsigned int number,
+		     const struct late_sorted *sorted)
+{
+	return is_much(group, group->rank[number].early, median_called(group, number, sorted));
+}
+
+/*
+ * The mean by which the operations of the other ranks that take part differ from their median.
+ * @prompt: only of those that are not early themselves
+ */
+static uint64_t deviation_of_others(const struct late_group *group, unsigned int except,
+				    const struct late_sorted *sorted, bool prompt)
+{
+	const uint64_t median = median_called(group, except, sorted);
 	unsigned int number, n = 0;
 	uint64_t sum = 0;
 
 	for (number = 0; number < group->size; number++) {
 		const struct late_rank *rank = &group->rank[number];
 
-		if (!rank->known || number == except || !(rank->called || rank->awaited))
+		if (!rank->known || number == except || !(rank->called || rank->awaited) ||
+		    (prompt && is_early(group, number, sorted)))
 			continue;
 		sum += most(rank->called, median) - least(rank->called, median);
 		n++;
@@ -426,184 +461,80 @@ static uint64_t deviation_of_others(const struct late_group *group, unsigned int
 	return n ? sum / n : 0;
 }
 
-static void find_straggler(struct late_group *group, uint64_t *waited, uint64_t *called)
+/* Writes how late each rank is.  Return: the latest one; COLL_ADMIN_NONE: none is late. */
+static unsigned int find_latest(struct late_group *group, const struct late_sorted *sorted)
 {
-	unsigned int number, worst = COLL_ADMIN_NONE;
-	uint64_t latest = 0, median;
+	unsigned int number, latest = COLL_ADMIN_NONE;
 
-	sort_times(group, waited, waited_of);
-	sort_times(group, called, called_of);
 	for (number = 0; number < group->size; number++) {
 		struct late_rank *rank = &group->rank[number];
 
 		if (!rank->known)
 			continue;
-		rank->late = less(rank->waited, median_of_others(waited, group->known,
-								 rank->waited));
-		rank->late = least(rank->late, less(rank->called,
-						    median_of_others(called, group->known,
-								     rank->called)));
-		rank->late = least(rank->late, rank->awaited);
-		if (rank->late <= latest)
-			continue;
-		latest = rank->late;
-		worst = number;
+		rank->early = less(rank->waited, median_of_others(sorted->waited, group->known,
+								  rank->waited));
+		rank->early = least(rank->early,
+				    less(rank->called, median_called(group, number, sorted)));
+		rank->late = least(rank->early, rank->awaited);
+		if (rank->late && (latest == COLL_ADMIN_NONE ||
+				   rank->late > group->rank[latest].late))
+			latest = number;
 	}
-	if (!latest || latest < group->span / LATE_SHARE)
-		return;
-	median = median_of_others(called, group->known, group->rank[worst].called);
-	if (latest < median / WAIT_SHARE)
-		return;
-	if (latest < LATE_DEVIATIONS * deviation_of_others(group, worst, median))
-		group->unsure = worst;
-	else
-		group->straggler = worst;
+	return latest;
+}
+
+static bool is_late(const struct late_group *group, unsigned int number,
+		    const struct late_sorted *sorted)
+{
+	return is_much(group, group->rank[number].late, median_called(group, number, sorted));
 }
 
 /*
- * Links
+ * Does a late rank differ from the others by much more than they do among themselves?  Other late
+ * ranks make them differ, and so do ranks on a busy CPU; the operations of the latter take nearly
+ * as long as those of the others.
  */
-
-/* The usual way there and back: the lower median of the ranks' shortest ones; us; 0: not known. */
-static uint64_t usual_way(const struct late_group *group, uint64_t *times)
+static bool is_sure(const struct late_group *group, unsigned int number,
+		    const struct late_sorted *sorted)
 {
-	unsigned int number, n = 0;
+	const uint64_t late = group->rank[number].late;
 
+	if (late >= LATE_DEVIATIONS * deviation_of_others(group, number, sorted, false))
+		return true;
+	return late >= median_called(group, number, sorted) / TOGETHER_SHARE &&
+	       late >= LATE_DEVIATIONS * deviation_of_others(group, number, sorted, true);
+}
+
+static void find_stragglers(struct late_group *group, const struct late_sorted *sorted)
+{
+	unsigned int number, latest;
+
+	sort_times(group, sorted->waited, waited_of);
+	sort_times(group, sorted->called, called_of);
+	latest = find_latest(group, sorted);
+	if (latest == COLL_ADMIN_NONE || !is_late(group, latest, sorted))
+		return;
+	if (!is_sure(group, latest, sorted)) {
+		group->unsure = latest;
+		return;
+	}
+	group->straggler = latest;
 	for (number = 0; number < group->size; number++)
-		if (group->rank[number].links.near_us)
-			times[n++] = group->rank[number].links.near_us;
-	qsort(times, n, sizeof(*times), compare);
-	return n ? times[(n - 1) / 2] : 0;
+		group->rank[number].straggler = group->rank[number].known &&
+						is_late(group, number, sorted) &&
+						is_sure(group, number, sorted);
 }
 
-static bool is_far(const struct late_group *group, unsigned int number)
+static void drop_stragglers(struct late_group *group)
 {
-	const struct coll_admin_slow_links *links = &group->rank[number].links;
-
-	return links->far < group->size && group->usual_us &&
-	       links->far_us >= FAR_TIMES * group->usual_us + FAR_US;
-}
-
-/* The link of a rank to a peer cannot have cost more than ranks at its ends have waited. */
-static uint64_t cost(const struct late_group *group, unsigned int number, unsigned int peer,
-		     double ns)
-{
-	uint64_t waited = most(group->rank[number].waited, group->rank[peer].waited);
-
-	if (ns < waited / WAIT_SHARE)
-		return 0;
-	return ns < waited ? ns : waited;
-}
-
-/* The way there and back for each round of the operations, of which a ring has most. */
-static uint64_t cost_of_way(const struct late_group *group, unsigned int number)
-{
-	const struct late_rank *rank = &group->rank[number];
-
-	if (!is_far(group, number))
-		return 0;
-	return cost(group, number, rank->links.far,
-		    1e3 * rank->calls * group->size * rank->links.far_us);
-}
-
-static uint64_t cost_of_loss(const struct late_group *group, unsigned int number)
-{
-	const struct late_rank *rank = &group->rank[number];
-
-	if (rank->links.lossy >= group->size || rank->links.lost < LOSSY)
-		return 0;
-	return cost(group, number, rank->links.lossy, LOST_NS * rank->links.lost);
-}
-
-static uint64_t way_of(const struct late_rank *rank)
-{
-	return rank->links.far_us;
-}
-
-static uint64_t lost_of(const struct late_rank *rank)
-{
-	return rank->links.lost;
-}
-
-/* Return: the first rank with the highest value. */
-static unsigned int highest(const struct late_group *group,
-			    uint64_t (*of)(const struct late_rank *rank))
-{
-	unsigned int number, found = 0;
-
-	for (number = 1; number < group->size; number++)
-		if (of(&group->rank[number]) > of(&group->rank[found]))
-			found = number;
-	return found;
-}
-
-static bool same_end(const struct late_group *group, unsigned int a, unsigned int b, bool hosts)
-{
-	return hosts ? !strcmp(group->rank[a].node, group->rank[b].node) : a == b;
-}
-
-/*
- * Have all far links one end in common, and do ranks at both of their ends say that they are far?
- * A busy CPU makes the way long for a rank or two, and links without a common end are how the
- * network is.
- */
-static bool is_common_end(const struct late_group *group, unsigned int end, bool hosts)
-{
-	bool here = false, there = false;
 	unsigned int number;
 
-	for (number = 0; number < group->size; number++) {
-		if (!is_far(group, number))
-			continue;
-		if (same_end(group, number, end, hosts))
-			here = true;
-		else if (same_end(group, group->rank[number].links.far, end, hosts))
-			there = true;
-		else
-			return false;
-	}
-	return here && there;
+	group->straggler = COLL_ADMIN_NONE;
+	for (number = 0; number < group->size; number++)
+		group->rank[number].straggler = false;
 }
 
-static bool is_slow(const struct late_group *group, uint64_t ns)
-{
-	return ns > group->cost && ns >= group->span / SLOW_SHARE;
-}
-
-static void find_far_link(struct late_group *group)
-{
-	unsigned int number = highest(group, way_of), peer = group->rank[number].links.far;
-	uint64_t ns = cost_of_way(group, number);
-	bool hosts, here, there;
-
-	if (!is_slow(group, ns))
-		return;
-	hosts = strcmp(group->rank[number].node, group->rank[peer].node);
-	here = is_common_end(group, number, hosts);
-	there = is_common_end(group, peer, hosts);
-	if (!here && !there)
-		return;
-	group->slow = here ? number : peer;
-	group->slow_peer = here && there ? peer : COLL_ADMIN_NONE;
-	group->cost = ns;
-	group->way_us = group->rank[number].links.far_us;
-}
-
-static void find_lossy_link(struct late_group *group)
-{
-	unsigned int number = highest(group, lost_of);
-	uint64_t ns = cost_of_loss(group, number);
-
-	if (!is_slow(group, ns))
-		return;
-	group->slow = number;
-	group->slow_peer = group->rank[number].links.lossy;
-	group->cost = ns;
-	group->way_us = 0;
-	group->lost = group->rank[number].links.lost;
-}
-
-/* The group waits for the rank or for the link, whatever has cost more. */
+/* The group waits for ranks or for the link, whatever has cost more. */
 static void choose(struct late_group *group)
 {
 	if (group->straggler == COLL_ADMIN_NONE || group->slow == COLL_ADMIN_NONE)
@@ -611,7 +542,7 @@ static void choose(struct late_group *group)
 	if (group->rank[group->straggler].late > group->cost)
 		group->slow = COLL_ADMIN_NONE;
 	else
-		group->straggler = COLL_ADMIN_NONE;
+		drop_stragglers(group);
 }
 
 /* Ranks that have waited long for once have the shortest spans. */
@@ -638,16 +569,15 @@ static void sum_group(struct late_group *group)
 	group->cost = 0;
 	group->way_us = 0;
 	group->lost = 0;
+	group->rate_kib = 0;
 	group->known = 0;
 	for (number = 0; number < group->size; number++)
 		sum_answer(group, number);
 	for (number = 0; number < group->size; number++)
 		add_known(group, &group->rank[number]);
 	if (group->known > 1) {
-		find_straggler(group, times, times + group->size);
-		group->usual_us = usual_way(group, times);
-		find_far_link(group);
-		find_lossy_link(group);
+		find_stragglers(group, &(struct late_sorted){ times, times + group->size });
+		late_links_sum(group, times);
 		choose(group);
 	}
 	free(times);
@@ -690,18 +620,32 @@ static void print_slow_link(const struct late_group *group)
 	if (group->way_us)
 		printf(", there and back in %.1f ms, others in %.1f ms", group->way_us / 1e3,
 		       group->usual_us / 1e3);
+	else if (group->rate_kib)
+		printf(", %.1f MB/s, others %.1f MB/s", group->rate_kib * 1024 / 1e6,
+		       group->usual_kib * 1024 / 1e6);
 	else
 		printf(", %u segments lost", group->lost);
 	putchar('\n');
 }
 
+static void print_stragglers(const struct late_group *group)
+{
+	unsigned int number;
+
+	for (number = 0; number < group->size; number++) {
+		if (!group->rank[number].straggler)
+			continue;
+		printf("%s: ", group->name);
+		print_rank(group, number);
+		printf(" is waited for: late by %u%% of the time\n",
+		       percent(group, group->rank[number].late));
+	}
+}
+
 void late_print(const struct late_group *group)
 {
 	if (group->straggler != COLL_ADMIN_NONE) {
-		printf("%s: ", group->name);
-		print_rank(group, group->straggler);
-		printf(" is waited for: late by %u%% of the time\n",
-		       percent(group, group->rank[group->straggler].late));
+		print_stragglers(group);
 	} else if (group->slow != COLL_ADMIN_NONE) {
 		printf("%s: ", group->name);
 		print_slow_link(group);

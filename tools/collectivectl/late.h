@@ -19,7 +19,10 @@
  * @span: time from its first call to its latest completion, without that one; ns
  * @calls: number of operations that it has called
  * @links: its slow links
- * @late: how late it is, by lates_sum(); ns; 0: it is not, or that is not known
+ * @early: by how much it has waited less than others, and its operations took less time, by
+ *	lates_sum(); ns
+ * @late: how late it is: the less of @early and @awaited; ns; 0: it is not, or that is not known
+ * @straggler: true if the others wait for it, likewise
  * @node: name of its host; empty: not known
  */
 struct late_rank {
@@ -31,7 +34,9 @@ struct late_rank {
 	uint64_t span;
 	uint64_t calls;
 	struct coll_admin_slow_links links;
+	uint64_t early;
 	uint64_t late;
+	bool straggler;
 	char node[68];
 };
 
@@ -70,14 +75,16 @@ struct late_answer {
  * @members: number of ranks on this host
  * @known: number of ranks that have said what they have waited, by lates_sum()
  * @span: the shortest one of its ranks, by lates_sum(); ns; 0: not known
- * @straggler: the rank that the others wait for, by lates_sum(); COLL_ADMIN_NONE: none is
+ * @straggler: the latest rank that the others wait for, by lates_sum(); COLL_ADMIN_NONE: none is
  * @unsure: a rank that is as late while the others differ as much; likewise
  * @slow: the rank whose link or links are slow, likewise; COLL_ADMIN_NONE: none is
  * @slow_peer: the other end of the link; COLL_ADMIN_NONE: several links of @slow
  * @cost: how long that has held up the group; ns
  * @way_us: the way there and back on that link; 0: it is not named for that
  * @lost: segments that were lost on that link; likewise
+ * @rate_kib: the rate of that link; KiB/s; likewise
  * @usual_us: the usual way there and back; 0: not known
+ * @usual_kib: the usual rate; KiB/s; 0: not known
  * @rank: by rank; sums of this host, until lates_sum() has added those of others
  * @answer: by rank
  */
@@ -94,7 +101,9 @@ struct late_group {
 	uint64_t cost;
 	unsigned int way_us;
 	unsigned int lost;
+	unsigned int rate_kib;
 	uint64_t usual_us;
+	uint64_t usual_kib;
 	struct late_rank *rank;
 	struct late_answer *answer;
 };
@@ -142,10 +151,11 @@ void lates_wait(struct lates *lates, const char *group, unsigned int rank, unsig
  * take the least time.  So a rank is late by the less of these two, compared with the median of
  * the others, but not by more than they have waited for it.  How long it was waited for is not
  * enough: ranks that wait make others wait, in a tree several of them.  How long it has waited
- * itself is not enough either: a rank with more to move waits less.
+ * itself is not enough either: a rank with more to move waits less.  Several ranks may be late, up
+ * to half of them.
  *
  * A link is slow if the way there and back takes much longer than on other links, as ranks at both
- * ends say, or if it loses segments.
+ * ends say, if bytes take much longer than on other links, or if it loses segments.
  *
  * Documentation/design/times.rst has the shares from which on this is a verdict.
  */

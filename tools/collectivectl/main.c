@@ -26,7 +26,7 @@ static const char usage_text[] =
 	"       collectivectl top [SECONDS [SCREENS [GROUP]]]\n"
 	"       collectivectl metrics [FILE]\n"
 	"       collectivectl feature\n"
-	"       collectivectl check\n"
+	"       collectivectl check [HOST HOST...]\n"
 	"       collectivectl time histogram [GROUP [RANK]]\n"
 	"       collectivectl time straggler [GROUP]\n"
 	"       collectivectl record merge FILE...\n"

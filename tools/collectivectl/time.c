@@ -225,7 +225,6 @@ static const struct column late_columns[] = {
 static void late_row(struct table *table, const struct late_group *group, unsigned int number)
 {
 	const struct late_rank *rank = &group->rank[number];
-	bool straggler = number == group->straggler;
 	bool slow = number == group->slow;
 
 	table_row(table);
@@ -238,11 +237,11 @@ static void late_row(struct table *table, const struct late_group *group, unsign
 		table_number(table, LATE_WAITED, rank->waited);
 		table_number(table, LATE_LATE, rank->late);
 	}
-	table_flag(table, LATE_STRAGGLER, straggler);
+	table_flag(table, LATE_STRAGGLER, rank->straggler);
 	table_flag(table, LATE_SLOW, slow);
 	if (slow && group->slow_peer != COLL_ADMIN_NONE)
 		table_number(table, LATE_SLOW_PEER, group->slow_peer);
-	if (straggler || slow)
+	if (rank->straggler || slow)
 		table_color(table, LATE_RANK, COLOR_WARNING);
 }
 

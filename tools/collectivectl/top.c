@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* top: ranks of this host with their rates, and which ranks they wait for, again and again. */
 #include <err.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +154,7 @@ static void set_waits(struct table *table, const struct late_group *late, unsign
 		return;
 	table_number(table, TOP_WAIT, percent(100.0 * late->rank[rank].waited / ns));
 	table_number(table, TOP_LATE, percent(late_percent(late, rank, ns)));
-	if (rank == late->straggler || rank == late->slow)
+	if (late->rank[rank].straggler || rank == late->slow)
 		table_color(table, TOP_LATE, COLOR_WARNING);
 }
 
@@ -237,8 +239,32 @@ static void print_samples(const struct samples *now, const struct samples *befor
 	lates_free(&waited);
 }
 
+/*
+ * Is the module not loaded?  With all groups, no other error is ENOENT.  A group of one name has
+ * ended before its module, and so does its top.
+ */
+static bool is_unloaded(int error, const char *group)
+{
+	return error == -ENOENT && !group;
+}
+
+/* Take samples for the next screen; without a module there are none.  Return: as take_samples(). */
+static int take_next(struct samples *samples, const char *group, bool *unloaded)
+{
+	const bool before = *unloaded;
+	int error = take_samples(samples, group);
+
+	*unloaded = is_unloaded(error, group);
+	if (!*unloaded)
+		return error;
+	if (!before)
+		warnx("%s", coll_admin_error(ctl.admin));
+	return 0;
+}
+
 int ctl_top(int argc, char **argv)
 {
+	bool unloaded = false;
 	unsigned int seconds = argc > 0 ? ctl_number(argv[0], "number of seconds") : 1;
 	unsigned int rounds = argc > 1 ? ctl_number(argv[1], "number of screens") : 0;
 	const char *group = argc > 2 ? argv[2] : NULL;
@@ -250,7 +276,7 @@ int ctl_top(int argc, char **argv)
 	error = take_samples(&before, group);
 	while (error >= 0) {
 		sleep(seconds);
-		error = take_samples(&now, group);
+		error = take_next(&now, group, &unloaded);
 		if (error < 0)
 			break;
 		print_samples(&now, &before);

@@ -173,6 +173,11 @@ enum collective_transport {
  *
  * Small is up to COLLECTIVE_EAGER_LIMIT bytes, of an ALLGATHER in all.  AUTO selects:
  *
+ * - Operations without a key of 2 to 64 ranks that are all members of the group in one kernel and
+ *   have chosen LOCAL or AUTO: DIRECT, if a rank gives at most 4 KiB to the others (of SCATTER,
+ *   ALLTOALL and REDUCE_SCATTER: to all of them) and takes at most 64 KiB of them, the blocks have
+ *   the same length and every rank knows it.  Each rank stores its input in memory that all of them
+ *   read.  Operands are reduced in the order of ranks: the bits are those of REPRODUCIBLE.
  * - BARRIER: TREE.
  * - ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN and ALLGATHER: TREE if small, else RING.
  * - ALLREDUCE, REDUCE and REDUCE_SCATTER that are not small, among 2 to 64 ranks that are all
@@ -184,7 +189,8 @@ enum collective_transport {
  * this kernel when CONNECT is called, so every rank selects the same.
  *
  * An algorithm that a collective does not have is EOPNOTSUPP.  TREE is for small operations only,
- * except for BARRIER and BROADCAST.  DIRECT of ALLREDUCE is not for small ones.
+ * except for BARRIER and BROADCAST.  DIRECT of ALLREDUCE is not for small ones, and BARRIER,
+ * BROADCAST, SCAN, EXSCAN and ALLGATHER have no DIRECT, but for what the first line says.
  */
 enum collective_algorithm {
 	COLLECTIVE_ALGORITHM_AUTO,
@@ -217,7 +223,7 @@ enum collective_reason_kind {
 	COLLECTIVE_REASON_RESET,	/* the link rank_a - rank_b was reset */
 	COLLECTIVE_REASON_SILENCE,	/* nothing heard on the link rank_a - rank_b */
 	COLLECTIVE_REASON_DEADLINE,	/* rank_a's deadline passed, waiting for rank_b */
-	COLLECTIVE_REASON_CANCELLED,	/* rank_a cancelled the operation, or its host the group */
+	COLLECTIVE_REASON_CANCELLED,	/* rank_a cancelled the operation, or aborted the group */
 	COLLECTIVE_REASON_RESOURCES,	/* rank_a ran out of memory */
 	/* private: */
 	COLLECTIVE_REASON_COUNT
@@ -231,7 +237,8 @@ enum collective_reason_kind {
  *   EINVAL	malformed call: a short struct, an unknown flag or enumerator, a rank outside
  *		the group, a misaligned pointer
  *   E2BIG	a struct with nonzero bytes that this kernel does not know
- *   EFAULT	memory that is not mapped or not writable
+ *   EFAULT	memory that is not mapped or not writable.  The call has no place in the order,
+ *		unless a small one waits and its memory is unmapped meanwhile
  *   EOVERFLOW	count times the size of the type exceeds the address space
  *   EBADMSG	the calls of the ranks do not match
  *   EMSGSIZE	the message has more elements than the buffer (VARLEN); on this rank only
@@ -240,7 +247,7 @@ enum collective_reason_kind {
  *   ETIMEDOUT	the deadline has passed
  *   ECANCELED	a rank cancelled the operation (CANCEL, or by netlink), the group remains usable,
  *		and STATUS names the rank; or this rank has called LEAVE; or the group was
- *		aborted by netlink, and every later operation fails, too
+ *		aborted (ABORT, or by netlink), and every later operation fails, too
  *   EPROTO	a peer broke the protocol
  *   EACCES	the handshake was rejected; or the group on this host has another secret
  *   EBUSY	another process has this rank of this group; another thread waits for this
@@ -288,7 +295,8 @@ enum collective_reason_kind {
  * @kind: enum collective_reason_kind
  * @error: errno that operations fail with, positive
  * @rank_a: rank at fault, or one end of the link; or COLLECTIVE_RANK_NONE
- * @rank_b: other end of the link, or the rank that saw the fault; or COLLECTIVE_RANK_NONE
+ * @rank_b: other end of the link, or the rank that saw the fault; @rank_a of a group that its
+ *	process aborted (a command on its host: none); or COLLECTIVE_RANK_NONE
  * @instance: operation: a collective without a key as counted from 0 by each member, else
  *	COLLECTIVE_INSTANCE_*; ~0: the whole group, or none
  */
@@ -299,6 +307,9 @@ struct collective_reason {
 	__u32 rank_b;
 	__aligned_u64 instance;
 };
+
+#define COLLECTIVE_FEATURE_BOARD	(1ULL << 0)	/* struct collective_board */
+#define COLLECTIVE_FEATURE_NOSYNC	(1ULL << 1)	/* COLLECTIVE_F_NOSYNC */
 
 /**
  * struct collective_query - ioctl(COLLECTIVE_IOC_QUERY): get the kernel's features and limits
@@ -314,7 +325,7 @@ struct collective_reason {
  * @opcodes: bit (1 << enum collective_opcode)
  * @types: bit (1 << enum collective_type)
  * @reductions: bit (1 << enum collective_reduction)
- * @features: COLLECTIVE_FEATURE_*
+ * @features: COLLECTIVE_FEATURE_*: what mmap() and flags of SUBMIT offer
  */
 struct collective_query {
 	__u32 size;
@@ -331,10 +342,12 @@ struct collective_query {
 	__aligned_u64 features;
 };
 
+#define COLLECTIVE_JOIN_PRIVATE		(1U << 0)	/* no process may map the group's board */
+
 /**
  * struct collective_join - ioctl(COLLECTIVE_IOC_JOIN): become a rank of a group
  * @size: sizeof(struct collective_join)
- * @flags: 0
+ * @flags: COLLECTIVE_JOIN_*
  * @name: name of the group, 1 to 32 of [A-Za-z0-9._-], not "." or "..", NUL-padded
  * @id: number of the group, the same on every rank and another one for every new group of
  *	the same name: frames and connections of an earlier group are rejected.  Without a
@@ -534,13 +547,27 @@ struct collective_op {
  *		n - 1 times; larger payload waits until each rank asks for it.  Algorithms:
  *		AUTO, DIRECT
  * VECTOR	counts differ by rank (allgatherv and so on): see struct collective_layout
+ * NOSYNC	a collective need not synchronize: it may complete on a rank when that rank's own
+ *		part is done, before others have called it.  The root of a BROADCAST or SCATTER,
+ *		and the other ranks of a REDUCE or GATHER, then run ahead, and a rank of a SCAN or
+ *		EXSCAN waits for those before it only.  Ranks may differ in this flag.  The calls
+ *		are compared all the same.  If they differ, the operation fails with EBADMSG on
+ *		the ranks that are in it.  On those that have completed it, the next collective
+ *		without a key that completes fails with EBADMSG, on that rank only, and STATUS has
+ *		the number of the earlier one, and both calls.  In groups with a board the flag
+ *		has this effect on small operations: broadcasts of at most 48 bytes up to 16 ahead
+ *		of the slowest rank, others 2.  In other groups it has it on all sizes, as far as
+ *		a rank sends without being asked for the payload, and up to 32 operations that not
+ *		all ranks are known to have called; but not on calls with a key, and not on
+ *		gathers and scatters whose counts differ.  All else waits for all ranks
  */
 #define COLLECTIVE_F_KEYED		(1U << 0)
 #define COLLECTIVE_F_REPRODUCIBLE	(1U << 1)
 #define COLLECTIVE_F_WIDE		(1U << 2)
 #define COLLECTIVE_F_VARLEN		(1U << 3)
 #define COLLECTIVE_F_VECTOR		(1U << 4)
-#define COLLECTIVE_F_ALL		0x1fU
+#define COLLECTIVE_F_NOSYNC		(1U << 5)
+#define COLLECTIVE_F_ALL		0x3fU
 
 /**
  * struct collective_view - positions of the blocks of a buffer, in elements
@@ -613,6 +640,7 @@ struct collective_layout {
 };
 
 #define COLLECTIVE_SUBMIT_NOWAIT	(1U << 0)	/* WAIT collects it */
+#define COLLECTIVE_SUBMIT_BOARD		(1U << 1)	/* DOC: mapped board */
 
 /**
  * struct collective_submit - ioctl(COLLECTIVE_IOC_SUBMIT): submit an operation
@@ -621,8 +649,8 @@ struct collective_layout {
  * @op: operation
  * @request: in: 0, or after EINTR or EINPROGRESS the request to wait for (@op is ignored); out,
  *	with NOWAIT, EINTR or EINPROGRESS: the request in flight
- * @received: out, with VARLEN: elements of the message, also if they are too many (EMSGSIZE);
- *	else 0
+ * @received: in, with BOARD: number of the operation; out, with VARLEN: elements of the message,
+ *	also if they are too many (EMSGSIZE); else 0
  * @wait_ms: time limit of the wait; 0: none; with NOWAIT 0.  When it has passed, the operation
  *	goes on and EINPROGRESS is returned
  * @until: in: 0, or what EINTR has left here, to wait for the same request until the same time; any
@@ -833,6 +861,77 @@ struct collective_cancel {
  */
 
 /**
+ * DOC: mapped board
+ *
+ * A group whose operations may be DIRECT although they are small (see enum collective_algorithm)
+ * has a board: memory in which each rank stores its small inputs, and reads those of the others.  A
+ * process may map it, and execute operations there without a system call.  The format of the board
+ * belongs to libcollective and the kernel: COLLECTIVE_BOARD_VERSION names it, and a program that
+ * does not know it uses SUBMIT, which does the same.  Ranks whose processes have mapped the board
+ * and ranks whose processes have not are in one group.
+ *
+ * Two shared mappings of the device, once the group is up, from these offsets:
+ *
+ * - COLLECTIVE_MMAP_BOARD, read-only: struct collective_board, and the part of each rank.
+ * - COLLECTIVE_MMAP_BOARD_OWN: the part of this rank.  From this mmap() on the process takes part
+ *   in the order of the operations: the kernel finds there how many the process has executed.
+ *
+ * Both may be shorter than what there is.  They outlive the file and the group, are not inherited
+ * by children, cannot grow and are in no core dump.  Errors of mmap(): EINVAL (private, longer than
+ * what there is, or @offset), EACCES (writable at COLLECTIVE_MMAP_BOARD, executable, or a rank has
+ * joined with COLLECTIVE_JOIN_PRIVATE), ENOTCONN, EPERM (not the process that joined), EOPNOTSUPP
+ * (the group has no board), EDQUOT, ENOMEM, ENFILE.
+ *
+ * SUBMIT with COLLECTIVE_SUBMIT_BOARD hands over an operation that the process has begun, and
+ * whose number is in @received: the kernel goes on with it.  With EBUSY, for want of memory, and
+ * EINTR without a request, it does not: the process is still at the operation, and looks for the
+ * other ranks itself, or tries again, until the time of the operation is over.  With any other
+ * error of the operation, such as EFAULT, this rank has given it up: it has its place in the order
+ * if the process had published it, and else none.  EINVAL: the process is at no such operation.
+ * WAKE wakes the ranks that sleep until something is stored on the board.
+ *
+ * A process that stores what it must not can spoil results of its group, or have its operations
+ * wait until their deadlines; the kernel and other processes are safe, as from one that calls with
+ * wrong data, or not at all.
+ */
+#define COLLECTIVE_MMAP_BOARD		(1ULL << 40)
+#define COLLECTIVE_MMAP_BOARD_OWN	(1ULL << 41)
+
+#define COLLECTIVE_BOARD_VERSION	1
+
+/**
+ * struct collective_board - what the mapping at COLLECTIVE_MMAP_BOARD begins with
+ * @version: COLLECTIVE_BOARD_VERSION
+ * @nranks: ranks of the group
+ * @first: from the beginning of the mapping to the part of rank 0; bytes
+ * @part: from there to the part of the next rank; bytes
+ * @payload: from the beginning of a part to its two places of 4096 bytes each for longer payload
+ * @sleepers: ranks that sleep until something is stored, bit by rank
+ */
+struct collective_board {
+	__u32 version;
+	__u32 nranks;
+	__u32 first;
+	__u32 part;
+	__u32 payload;
+	__u32 reserved[27];
+	__aligned_u64 sleepers;
+};
+
+/**
+ * struct collective_wake - ioctl(COLLECTIVE_IOC_WAKE): wake ranks that sleep
+ * @size: sizeof(struct collective_wake)
+ * @flags: 0
+ *
+ * Also wakes threads of this process that wait until it is at no operation of the board.
+ * Errors: EINVAL, E2BIG, EFAULT, ENOTCONN, EPERM, EOPNOTSUPP (the group has no board).
+ */
+struct collective_wake {
+	__u32 size;
+	__u32 flags;
+};
+
+/**
  * struct collective_leave - ioctl(COLLECTIVE_IOC_LEAVE): leave the group in order
  * @size: sizeof(struct collective_leave)
  * @flags: 0
@@ -842,6 +941,10 @@ struct collective_cancel {
  * file can only be closed afterwards.  A request that is complete is not in flight, whether or not
  * it was collected.  A thread that waits for it, or an io_uring, still gets its result.
  *
+ * If this rank has completed operations that others have not called yet (COLLECTIVE_F_NOSYNC),
+ * LEAVE waits until they have, at most for the time that JOIN gives an operation.  After that it
+ * fails the group.  EINTR: a handler has run meanwhile, and the rank has not left.
+ *
  * A CONNECT in progress returns ECANCELED.  LEAVE waits for calls of other threads that are about
  * to return.  One that looks at memory may take long, if another program provides that memory
  * (userfaultfd, FUSE).  EINTR: a handler has run meanwhile; the other ranks know that this one has
@@ -849,6 +952,25 @@ struct collective_cancel {
  * Errors: EINVAL, E2BIG, EFAULT, ENOTCONN, EPERM, EINTR.
  */
 struct collective_leave {
+	__u32 size;
+	__u32 flags;
+};
+
+/**
+ * struct collective_abort - ioctl(COLLECTIVE_IOC_ABORT): fail the group
+ * @size: sizeof(struct collective_abort)
+ * @flags: 0
+ *
+ * The group fails with ECANCELED on every rank, for good, as by a death.  STATUS has the reason
+ * CANCELLED there, with this rank as @rank_a and as @rank_b, unless a stronger reason is known.
+ * Operations under way end, those of SQEs and of the board included, some 25 ms later; a CONNECT
+ * in progress returns the error.  ABORT returns at once and takes no lock that another call holds
+ * while it waits.  LEAVE may follow at once.
+ *
+ * Errors: EINVAL, E2BIG, EFAULT, EALREADY (the group has failed), ENOTCONN (not joined, or left),
+ * EPERM; ENOTTY from a kernel that does not have it.
+ */
+struct collective_abort {
 	__u32 size;
 	__u32 flags;
 };
@@ -865,5 +987,7 @@ struct collective_leave {
 #define COLLECTIVE_IOC_CANCEL		_IO(COLLECTIVE_IOC_MAGIC, 0x07)
 #define COLLECTIVE_IOC_STATUS		_IO(COLLECTIVE_IOC_MAGIC, 0x08)
 #define COLLECTIVE_IOC_LEAVE		_IO(COLLECTIVE_IOC_MAGIC, 0x09)
+#define COLLECTIVE_IOC_WAKE		_IO(COLLECTIVE_IOC_MAGIC, 0x0a)
+#define COLLECTIVE_IOC_ABORT		_IO(COLLECTIVE_IOC_MAGIC, 0x0b)
 
 #endif /* _UAPI_LINUX_COLLECTIVE_H */

@@ -6,6 +6,7 @@
 #include "common/group.h"
 #include "common/progress.h"
 #include "common/settings.h"
+#include "common/vote.h"
 
 static struct cm_buffer buffer(const void *addr, size_t count, MPI_Datatype type)
 {
@@ -165,7 +166,8 @@ static enum cm_reason keep_bits(struct cm_group *group, const struct cm_call *ca
 	if (group->bits_left[form] || form == CM_PERSISTENT)
 		return CM_BITS;
 	/* Blocking calls that are too small never go to the kernel. */
-	if (reason == CM_EARLY && (form != CM_BLOCKING || cm_call_large_enough(group, call)))
+	if (reason == CM_EARLY && (form != CM_BLOCKING || cm_call_is_small(group, call) ||
+				   cm_call_large_enough(group, call)))
 		group->bits_left[form] = true;
 	return reason;
 }
@@ -195,75 +197,18 @@ int cm_call_fail(struct cm_group *group, const struct cm_call *call, int err)
 
 /* ---- blocking ---- */
 
-/**
- * struct vote - what a rank says of a call before it; the ranks get the least of each number
- * @able: 1: it can do the call; 0: it cannot
- * @call: digest of the call
- * @other: the same with the other sign, of which the least is the greatest digest
- */
-struct vote {
-	long long able;
-	long long call;
-	long long other;
-};
-
-/*
- * The ranks vote on a call, by an operation in the region, which pins nothing.  It has its place
- * among the blocking ones.  No call of MPI has its algorithm, so that it fails if another rank
- * makes a call that needs no vote.
- *
- * Return: 0 or a negative errno; -EBADMSG: they make different calls.
- */
-static int run_vote(struct cm_group *group, const struct cm_call *call, struct vote *vote)
-{
-	const long long digest = cm_call_digest(group, call);
-	struct cm_call allreduce = {
-		.function = CM_ALLREDUCE,
-		.send = buffer(MPI_IN_PLACE, 3, MPI_LONG_LONG),
-		.recv = buffer(vote, 3, MPI_LONG_LONG),
-		.op = MPI_MIN,
-	};
-	struct cm_task task;
-	int err = cm_task_build(&task, group, &allreduce, CM_BLOCKING);
-
-	vote->call = digest;
-	vote->other = -digest;
-	task.op.algorithm = COLLECTIVE_ALGORITHM_TREE;
-	/* What its failure names. */
-	task.function = call->function;
-	if (!err)
-		err = cm_task_run(&task);
-	cm_task_end(&task);
-	return err ?: vote->call != digest || vote->other != -digest ? -EBADMSG : 0;
-}
-
-/*
- * Run a task that does not fit the region, if all ranks could pin its buffers.  Each pins them
- * before it says so.  A rank that does not know the result of the vote is out of step with the
- * others, unless their calls differ, which all of them hear.
- */
-static enum cm_reason run_pinned(struct cm_task *task, const struct cm_call *call, bool built,
-				 int *err)
-{
-	struct vote vote = { .able = built && !cm_task_pin(task) };
-
-	*err = run_vote(task->group, call, &vote);
-	if (*err && *err != -EBADMSG)
-		cm_group_failed(task->group, *err, cm_function_name(call->function), true);
-	if (!*err && vote.able)
-		*err = cm_task_run(task);
-	cm_task_unpin(task);
-	return *err || vote.able ? CM_TAKEN : CM_LOCKED_MEMORY;
-}
-
 static enum cm_reason run(struct cm_group *group, const struct cm_call *call, int *code)
 {
+	const bool fits = cm_call_fits(group, call, CM_BLOCKING);
 	enum cm_reason reason = CM_TAKEN;
 	struct cm_task task;
-	int err = cm_task_build(&task, group, call, CM_BLOCKING);
+	int err;
 
-	if (!cm_call_fits(group, call, CM_BLOCKING))
-		reason = run_pinned(&task, call, !err, &err);
+	if (!fits && !cm_vote_is_due(group, call))
+		return CM_LOCKED_MEMORY;
+	err = cm_task_build(&task, group, call, CM_BLOCKING);
+	if (!fits)
+		reason = cm_vote_run(&task, call, !err, &err);
 	else if (err)
 		cm_group_failed(group, err, cm_function_name(call->function), true);
 	else

@@ -19,6 +19,9 @@
 /* Longest distance of two blocking collectives in which the ranks agree about nonblocking ones. */
 #define PLACE_STEP_MAX	1600
 
+/* Most ranks whose processes execute small calls. */
+#define SMALL_RANKS	64
+
 /* Values on which the ranks agree when they make a group: the minimum of each. */
 enum {
 	ABLE,			/* 1: this rank can make a group */
@@ -166,13 +169,21 @@ static int join(struct cm_group *group, const struct cm_peers *peers)
 
 /*
  * All ranks have started as many nonblocking collectives as when they have agreed, since the
- * program's have their place among the blocking ones; or no rank uses the group.
+ * program's have their place among the blocking ones; or no rank uses the group.  Ranks may differ
+ * in what their processes execute.
  */
 static bool agree_again(struct cm_group *group, const struct cm_peers *peers, int err)
 {
-	long long able = !err && group->started == group->first;
+	long long values[] = {
+		!err && group->started == group->first,
+		err || !cm_settings.wait_ms ? 0 : (long long)coll_small_bytes(group->comm),
+	};
 
-	return !peers->min(peers->context, &able, 1) && able;
+	if (peers->min(peers->context, values, 2))
+		return false;
+	if (values[1] < (long long)group->small)
+		group->small = values[1];
+	return values[0];
 }
 
 static void make(struct cm_group *group, const struct cm_peers *peers)
@@ -231,6 +242,9 @@ static void compare(struct cm_group *group, const struct cm_peers *peers)
 	}
 	group->one_host = one_host;
 	group->sharing = one_host ? cm_limits_sharing(group->size, cpus) : 0;
+	/* Ranks that share CPUs enter the kernel to wait, as do more ranks than have a board. */
+	group->small = one_host && group->size <= cpus && group->size <= SMALL_RANKS ?
+		       cm_settings.small_bytes : 0;
 	group->place = calls_before();
 	group->state = CM_GROUP_COUNTING;
 }
@@ -263,7 +277,8 @@ static bool agree_on_waiting(struct cm_group *group, const struct cm_peers *peer
 static bool is_time(struct cm_group *group, const struct cm_peers *peers,
 		    const struct cm_call *call)
 {
-	if (cm_call_large_enough(group, call) && ++group->calls >= calls_before())
+	if ((cm_call_is_small(group, call) || cm_call_large_enough(group, call)) &&
+	    ++group->calls >= calls_before())
 		return true;
 	return agree_on_waiting(group, peers);
 }

@@ -28,6 +28,7 @@
 #include "common/functions.h"
 #include "common/queue.h"
 #include "common/region.h"
+#include "common/vote.h"
 
 struct coll_comm;
 struct cm_call;
@@ -82,7 +83,10 @@ struct cm_peers {
  *	yet, so that all are, with the setting that keeps their bits
  * @one_host: all ranks are on one host; known from CM_GROUP_COUNTING on
  * @sharing: how many ranks share a CPU of that host: cm_limits_sharing(); likewise
+ * @small: bytes a rank of blocking calls that are taken because processes execute them without the
+ *	kernel; 0: no such calls
  * @region: memory on which operations work instead of the program's
+ * @votes: on blocking calls that do not fit it; on those of which not every rank knows the size
  * @persistent_room: number of bytes of it that all persistent collectives have
  * @counted: its kernel memory is accounted for (memory.c)
  * @queues: nonblocking and persistent tasks, by form
@@ -108,7 +112,9 @@ struct cm_group {
 	bool bits_left[CM_FORM_COUNT];
 	bool one_host;
 	unsigned int sharing;
+	size_t small;
 	struct cm_region region;
+	struct cm_votes votes[2];
 	size_t persistent_room;
 	bool counted;
 	struct cm_queue queues[CM_FORM_COUNT];

@@ -28,16 +28,19 @@ static void measure(void)
 {
 	struct cm_group *group = memory.newest;
 	unsigned long long bytes = 0;
-	char path[256] = "";
+	char path[256] = "", owner[16] = "";
 	FILE *file;
 
 	if (!group)
 		return;
+	/* The folder of a group of another user than root says whose it is. */
+	if (getuid())
+		snprintf(owner, sizeof(owner), "@%u", getuid());
 	pthread_mutex_lock(&group->lock);
 	if (group->comm)
 		snprintf(path, sizeof(path),
-			 "/sys/class/collective/collective/groups/%s/%d/memory_bytes",
-			 coll_name(group->comm), group->rank);
+			 "/sys/class/collective/collective/groups/%s%s/%d/memory_bytes",
+			 coll_name(group->comm), owner, group->rank);
 	pthread_mutex_unlock(&group->lock);
 	file = *path ? fopen(path, "re") : NULL;
 	if (!file)

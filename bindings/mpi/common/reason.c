@@ -109,20 +109,37 @@ bool cm_call_large_enough(const struct cm_group *group, const struct cm_call *ca
 				   cm_settings.min_bytes.bytes[call->function][group->sharing];
 }
 
-/* Does the kernel have the reduction, if the call is one? */
-static bool is_possible(const struct cm_call *call)
-{
-	struct cm_reduction reduction;
-
-	return !cm_call_reduces(call) || cm_reduction_find(call->recv.type, call->op, &reduction);
-}
-
 static bool exceeds_max_bytes(const struct cm_group *group, const struct cm_call *call)
 {
 	const size_t bytes = call_bytes(group, call);
 
 	return bytes != UNKNOWN &&
 	       bytes > cm_settings.max_bytes.bytes[call->function][group->sharing];
+}
+
+/* A rank that need not wait for the others would, so rooted calls are none. */
+bool cm_call_is_small(const struct cm_group *group, const struct cm_call *call)
+{
+	if (!group->small || exceeds_max_bytes(group, call))
+		return false;
+	switch (call->function) {
+	case CM_BARRIER:
+		return true;
+	case CM_ALLREDUCE:
+		return call_bytes(group, call) <= group->small;
+	case CM_ALLGATHER:
+		return call_bytes(group, call) <= (size_t)group->size * group->small;
+	default:
+		return false;
+	}
+}
+
+/* Does the kernel have the reduction, if the call is one? */
+static bool is_possible(const struct cm_call *call)
+{
+	struct cm_reduction reduction;
+
+	return !cm_call_reduces(call) || cm_reduction_find(call->recv.type, call->op, &reduction);
 }
 
 bool cm_call_is_wanted(const struct cm_group *group, const struct cm_call *call)
@@ -191,6 +208,8 @@ enum cm_reason cm_call_reason(const struct cm_group *group, const struct cm_call
 		return CM_MANY;
 	if (exceeds_region(group, call, form))
 		return CM_LOCKED_MEMORY;
+	if (form == CM_BLOCKING && cm_call_is_small(group, call))
+		return CM_TAKEN;
 	if (!cm_call_large_enough(group, call))
 		return CM_SMALL;
 	return exceeds_max_bytes(group, call) ? CM_LARGE : CM_TAKEN;

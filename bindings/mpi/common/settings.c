@@ -21,7 +21,7 @@ struct cm_settings cm_settings = {
 };
 
 /* Changes when ranks with different versions of this would not understand each other. */
-#define VERSION	6
+#define VERSION	8
 
 long long cm_settings_digest(void)
 {
@@ -33,6 +33,7 @@ long long cm_settings_digest(void)
 	value = cm_digest(value, &cm_settings.priority, sizeof(cm_settings.priority));
 	value = cm_digest(value, &cm_settings.calls, sizeof(cm_settings.calls));
 	value = cm_digest(value, &cm_settings.min_bytes, sizeof(cm_settings.min_bytes));
+	value = cm_digest(value, &cm_settings.small_bytes, sizeof(cm_settings.small_bytes));
 	value = cm_digest(value, &cm_settings.max_bytes, sizeof(cm_settings.max_bytes));
 	value = cm_digest(value, &cm_settings.reproducible, sizeof(cm_settings.reproducible));
 	value = cm_digest(value, &cm_settings.timeout_ms, sizeof(cm_settings.timeout_ms));

@@ -14,6 +14,8 @@
  * @calls: number of the blocking collective in which a communicator makes its group, from 1
  * @min_bytes: on one host, calls of fewer bytes are left to MPI; barriers, and calls of which not
  *	every rank knows the bytes, count as calls of none
+ * @small_bytes: but blocking barriers, allreduces and allgathers of at most so many bytes a rank
+ *	are taken where processes execute them without the kernel; 0: none
  * @max_bytes: calls of more bytes are left to MPI
  * @reproducible: sums are in the order of ranks
  * @timeout_ms: deadline of an operation in ms; ~0U: none
@@ -31,6 +33,7 @@ struct cm_settings {
 	int priority;
 	int calls;
 	struct cm_limits min_bytes;
+	unsigned int small_bytes;
 	struct cm_limits max_bytes;
 	bool reproducible;
 	unsigned int timeout_ms;

@@ -560,7 +560,7 @@ static int build(struct cm_task *task, const struct cm_call *call)
 		return -EINVAL;
 	task->op.type = reduction.type;
 	task->op.reduction = reduction.reduction;
-	task->op.flags = cm_settings.reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0;
+	task->op.flags |= cm_settings.reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0;
 	if (!elementwise(call->function))
 		return build_reduce_scatter(task, call, &reduction);
 	err = build_sides(task, call, reduction.size);
@@ -614,6 +614,7 @@ int cm_task_build(struct cm_task *task, struct cm_group *group, const struct cm_
 		.form = form,
 		.op.opcode = opcodes[call->function],
 		.op.root = has_root(call->function) ? call->root : 0,
+		.op.flags = COLLECTIVE_F_NOSYNC,
 		.op.timeout_ms = cm_settings.timeout_ms,
 	};
 	err = build(task, call);

@@ -286,6 +286,13 @@ long long cm_call_digest(const struct cm_group *group, const struct cm_call *cal
 bool cm_call_fits(const struct cm_group *group, const struct cm_call *call, enum cm_form form);
 
 /**
+ * cm_call_is_small - is a blocking call one that processes execute without the kernel?
+ * @group: group; before it is up, the answer is that of a group in which they do
+ * @call: the call
+ */
+bool cm_call_is_small(const struct cm_group *group, const struct cm_call *call);
+
+/**
  * cm_call_large_enough - does a call reach the lower limit?
  * @group: group of the communicator, whose ranks have been compared
  * @call: the call

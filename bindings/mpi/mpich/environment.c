@@ -92,6 +92,7 @@ void environment_read(void)
 	cm_limits_fill(&s->max_bytes, SIZE_MAX);
 	limits(PREFIX "MIN_BYTES", default_min_bytes, &s->min_bytes);
 	limits(PREFIX "MIN_BYTES", value_of(PREFIX "MIN_BYTES"), &s->min_bytes);
+	s->small_bytes = number(PREFIX "SMALL_BYTES", s->small_bytes);
 	limits(PREFIX "MAX_BYTES", value_of(PREFIX "MAX_BYTES"), &s->max_bytes);
 	s->reproducible = number(PREFIX "REPRODUCIBLE", s->reproducible);
 	s->timeout_ms = number(PREFIX "TIMEOUT_MS", s->timeout_ms);

@@ -57,6 +57,9 @@ static int component_register(void)
 	parameter("min_bytes",
 		  "Smallest calls that are taken on one host; 0: all; else a list (allreduce:4K,bcast@2:none)",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.min_bytes);
+	parameter("small_bytes",
+		  "Largest calls, bytes a rank, that are taken where they need no system call; 0: none",
+		  MCA_BASE_VAR_TYPE_UNSIGNED_INT, &cm_settings.small_bytes);
 	parameter("max_bytes", "Largest calls that are taken, likewise",
 		  MCA_BASE_VAR_TYPE_STRING, &parameters.max_bytes);
 	parameter("reproducible", "Sums are in the order of ranks",

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /* The copier: copies large results, perhaps with non-temporal stores. */
 #ifndef COLL_COPIER_H
 #define COLL_COPIER_H

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
 #include "core/data/mem.h"
 
 /**
@@ -18,6 +18,28 @@ void coll_mem_store(coll_copy_fn copy, const struct coll_mem *dst, u64 off, cons
 
 		n = min(n, len);
 		copy(to, ptr, n);
+		off += n;
+		ptr += n;
+		len -= n;
+	}
+}
+
+/**
+ * coll_mem_load() - copy from memory
+ * @copy: how
+ * @ptr: where to
+ * @src: where from
+ * @off: in bytes
+ * @len: bytes
+ */
+void coll_mem_load(coll_copy_fn copy, void *ptr, const struct coll_mem *src, u64 off, size_t len)
+{
+	while (len) {
+		size_t n;
+		const void *from = src->at(src, off, &n);
+
+		n = min(n, len);
+		copy(ptr, from, n);
 		off += n;
 		ptr += n;
 		len -= n;

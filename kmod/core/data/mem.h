@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
  * Memory as the core sees it: bytes 0 .. length, in pieces.
  *
@@ -114,6 +114,7 @@ static inline u64 coll_mem_piece(const struct coll_mem *mem, u64 off)
 
 void coll_mem_store(coll_copy_fn copy, const struct coll_mem *dst, u64 off, const void *ptr,
 		    size_t len);
+void coll_mem_load(coll_copy_fn copy, void *ptr, const struct coll_mem *src, u64 off, size_t len);
 void coll_mem_copy(coll_copy_fn copy, const struct coll_mem *dst, u64 dst_off,
 		   const struct coll_mem *src, u64 src_off, u64 len);
 

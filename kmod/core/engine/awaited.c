@@ -31,24 +31,26 @@ static u32 task_reading_peer(const struct coll_task *task)
 
 /**
  * coll_task_awaited() - the rank that a task waits for just now
- * @task: started, and not complete
+ * @task: not complete
  *
  * That is the peer of the step that receives; if all is received, of the step that sends; if all is
- * sent, one that still reads it.  A task that will be aborted waits for the rank that is the
- * reason.
+ * sent, one that still reads it.  On the board it is a rank that has not published.  A task that
+ * will be aborted waits for the rank that is the reason.
  *
  * Context: any; outside the lane's runner the answer may mix two moments.
  * Return: a rank, or COLL_NO_RANK if none is known.
  */
 u32 coll_task_awaited(const struct coll_task *task)
 {
-	u64 nsteps = READ_ONCE(task->nsteps);
+	/* Before all that is looked at below: pairs with coll_task_start(). */
+	u64 nsteps = smp_load_acquire(&task->nsteps);
 
 	if (READ_ONCE(task->state) != COLL_TASK_RUNNING &&
 	    READ_ONCE(task->stopped_by) != COLL_NO_RANK)
 		return READ_ONCE(task->stopped_by);
 	if (READ_ONCE(task->rx_step) < nsteps)
-		return READ_ONCE(task->rx.from);
+		return task->schedule->board ? coll_task_awaited_on_board(task) :
+					       READ_ONCE(task->rx.from);
 	if (READ_ONCE(task->tx_step) < nsteps)
 		return READ_ONCE(task->tx.to);
 	return task_reading_peer(task);

@@ -14,6 +14,7 @@ void coll_engine_init(struct coll_engine *engine, u32 most)
 	INIT_LIST_HEAD(&engine->leased);
 	INIT_LIST_HEAD(&engine->unexp_ready);
 	INIT_LIST_HEAD(&engine->moving);
+	INIT_LIST_HEAD(&engine->boarding);
 	INIT_LIST_HEAD(&engine->streams);
 }
 
@@ -63,6 +64,8 @@ static void task_hash_remove(struct coll_task *task)
 void coll_engine_remove(struct coll_task *task)
 {
 	list_del(&task->node);
+	if (task->schedule->board)
+		coll_task_leave_board(task);
 	list_del_init(&task->leased);
 	list_del_init(&task->unexp_ready);
 	list_del_init(&task->moving);

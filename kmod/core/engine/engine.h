@@ -14,6 +14,7 @@
 #ifndef COLL_ENGINE_H
 #define COLL_ENGINE_H
 
+#include "core/board/board.h"
 #include "core/engine/dropped.h"
 #include "core/engine/grant.h"
 #include "core/schedule/schedule.h"
@@ -59,6 +60,8 @@ struct coll_exposed {
  *	the operation fails on this rank, too.  The caller reads the memory of several ranks at
  *	once: at most 64 KiB, or a page of each
  * @end_read: end what @begin_read began
+ * @wake: other ranks may sleep that wait for what this one has stored on the board:
+ *	coll_board_sleepers().  Rank @latest has kept them waiting
  * @failed: true if the operation of @instance has failed, whether or not it was submitted
  *	here. The answer holds forever for collectives with a key and for messages; for other
  *	instances it holds at least until the instance is submitted here.  coll_engine_abort()
@@ -79,6 +82,7 @@ struct coll_engine_ops {
 	bool (*begin_read)(void *ctx, struct coll_task *task, u32 peer, u32 area,
 			   struct coll_exposed *exposed);
 	void (*end_read)(void *ctx, struct coll_task *task, u32 peer);
+	void (*wake)(void *ctx, u32 latest);
 	bool (*failed)(void *ctx, u64 instance);
 };
 
@@ -204,7 +208,8 @@ enum coll_task_rx {
  *	one
  * @tx: the step that sends
  * @rx_step: number of the step that receives; @nsteps: all is received
- * @rx_off: bytes of that step that are stored, in whole elements
+ * @rx_off: bytes of that step that are stored, in whole elements; on the board, ranks below it have
+ *	published the operation
  * @rx: the step that receives
  * @rx_stream: stream that is in the middle of a frame of this task, or NULL
  * @scratch_freed: bytes that have left windowed scratch; a position that only rises
@@ -225,6 +230,7 @@ enum coll_task_rx {
  * @tx_node: entry in a list of @tx_stream
  * @tx_order: position among the tasks that send on @tx_stream
  * @leased: entry in the engine's list of tasks with a @zc_source
+ * @boarding: entry in the engine's list of tasks on the board, which have none
  * @unexp_ready: entry in the engine's list of tasks that may take unexpected frames
  * @moving: entry in the engine's list of the same name
  * @node: entry in the engine's list of tasks
@@ -282,7 +288,10 @@ struct coll_task {
 	struct coll_stream *tx_stream;
 	struct list_head tx_node;
 	u64 tx_order;
-	struct list_head leased;
+	union {
+		struct list_head leased;
+		struct list_head boarding;
+	};
 	struct list_head unexp_ready;
 	struct list_head moving;
 	struct list_head node;
@@ -324,6 +333,8 @@ struct coll_engine_stats {
  * @active: all tasks, oldest first
  * @moving: tasks with bytes that no frame brings or takes: see coll_engine_move()
  * @fuse: operands of the reduction that is being read
+ * @board: the board; NULL: there is none, or another lane has it
+ * @boarding: tasks on the board, in the order of their instances
  * @leased: tasks that received bytes by zero copy
  * @unexp_ready: tasks that may take unexpected frames
  * @streams: all streams
@@ -347,6 +358,8 @@ struct coll_engine {
 	struct list_head active;
 	struct list_head moving;
 	struct coll_fuse fuse;
+	struct coll_board *board;
+	struct list_head boarding;
 	struct list_head leased;
 	struct list_head unexp_ready;
 	struct list_head streams;
@@ -495,6 +508,8 @@ void coll_engine_abort(struct coll_engine *engine, u64 instance, int error);
 void coll_engine_drop_unexpected(struct coll_engine *engine, u64 instance);
 void coll_engine_tick(struct coll_engine *engine, u64 now);
 bool coll_engine_move(struct coll_engine *engine, u64 budget);
+bool coll_engine_board(struct coll_engine *engine);
+u64 coll_engine_board_needs(struct coll_engine *engine);
 void coll_engine_withdrawn(struct coll_engine *engine, u64 instance);
 void coll_engine_connected(struct coll_engine *engine, struct coll_stream *stream);
 u64 coll_engine_deliver_some(struct coll_engine *engine, u64 budget);

@@ -538,7 +538,6 @@ static void task_start_steps(struct coll_task *task)
  */
 void coll_task_start(struct coll_task *task)
 {
-	task->nsteps = task->schedule->steps(&task->args.plan);
 	INIT_LIST_HEAD(&task->tx_node);
 	INIT_LIST_HEAD(&task->leased);
 	INIT_LIST_HEAD(&task->unexp_ready);
@@ -549,8 +548,14 @@ void coll_task_start(struct coll_task *task)
 	task->rx.from = COLL_NO_RANK;
 	task->peer_run[0].peer = COLL_NO_RANK;
 	task->peer_run[1].peer = COLL_NO_RANK;
+	/* After what is looked at then: pairs with coll_task_awaited(). */
+	smp_store_release(&task->nsteps, task->schedule->steps(&task->args.plan));
 
 	task_check_granted_calls(task);
+	if (task->schedule->board) {
+		coll_task_board(task);
+		return;
+	}
 	coll_task_expose(task);
 	if (task->schedule->save_input)
 		task->schedule->save_input(&task->args.plan, &task->save_input);

@@ -115,6 +115,11 @@ bool coll_task_expects(const struct coll_task *task, const struct coll_data *dat
 void coll_task_set_length(struct coll_task *task, const struct coll_data *data);
 void coll_task_sink(const struct coll_task *task, struct coll_sink *sink, u32 len);
 
+/* task_board.c */
+void coll_task_board(struct coll_task *task);
+void coll_task_leave_board(struct coll_task *task);
+u32 coll_task_awaited_on_board(const struct coll_task *task);
+
 /* awaited.c */
 void coll_task_stop(struct coll_task *task, u32 peer);
 

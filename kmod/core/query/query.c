@@ -117,7 +117,8 @@ static bool answer_in_group(const struct coll_answer *answer, u32 nranks)
 	for (i = 0; i < COLL_ANSWER_WAITS; i++)
 		if (answer->longest[i].rank >= nranks)
 			return false;
-	return answer->links.far < nranks && answer->links.lossy < nranks;
+	return answer->links.far < nranks && answer->links.lossy < nranks &&
+	       answer->links.narrow < nranks;
 }
 
 /**

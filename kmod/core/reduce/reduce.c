@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
 /*
- * The entry points of the reductions, and the choice of an implementation.  See reduce.h.
+ * The entry points of the reductions: see reduce.h.
  */
 #include "core/reduce/reduce.h"
 
@@ -42,25 +42,6 @@ bool coll_reduce_valid(u8 type, u8 reduction)
 	return type < COLLECTIVE_TYPE_COUNT &&
 	       reduction < COLLECTIVE_REDUCTION_COUNT &&
 	       coll_reduce_scalar.fn[type][reduction];
-}
-
-/**
- * coll_reduce_select() - choose the implementation for a CPU
- * @features: COLL_REDUCE_HAS_* bits of the CPU
- *
- * Return: the implementation with the widest vectors that the CPU can run; never NULL.
- */
-const struct coll_reduce_impl *coll_reduce_select(u32 features)
-{
-#if defined(__x86_64__)
-	if (features & COLL_REDUCE_HAS_AVX512)
-		return &coll_reduce_avx512;
-	if (features & COLL_REDUCE_HAS_AVX2)
-		return &coll_reduce_avx2;
-#else
-	(void)features;
-#endif
-	return &coll_reduce_scalar;
 }
 
 /**
@@ -215,7 +196,7 @@ static void reduce_part(struct reduce_pass pass, u32 most, void *dst, const void
  * Each operand is read once, and each result is stored once.  The results are those of
  * coll_reduce(), or of coll_reduce_wide(), with one operand after the other.
  *
- * Context: any; between kernel_fpu_begin() and kernel_fpu_end() if @impl->registers is true.
+ * Context: any; between kernel_fpu_begin() and kernel_fpu_end(), whatever the implementation.
  */
 void coll_reduce_many(const struct coll_reduce_impl *impl, u8 type, u8 reduction, bool wide,
 		      void *dst, const void *const *src, u32 sources, size_t count, u32 divisor,

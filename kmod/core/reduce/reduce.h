@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
  * Reductions: dst[i] = a[i] (op) b[i] (op) ..., for every type and reduction of the UAPI.
  *

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
 /* Reductions with AVX2; empty on other architectures than x86-64. */
 #include "core/reduce/reduce.h"
 

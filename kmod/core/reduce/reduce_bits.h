@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
  * Reductions that use no floating-point instructions: those of integers, and those of floats
  * that depend on the operands' bits only.

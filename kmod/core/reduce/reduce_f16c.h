@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
  * Arithmetic of binary16 with the F16C instructions, eight elements at a time.  Compilers do not
  * generate these instructions from the loops of reduce_impl.h; those loops reduce the rest of

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
  * Conversions of single floating-point elements, without branches, so that loops of them can be
  * vectorized.  Only reduce_impl.h includes this.

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
 #include "core/schedule/partition.h"
 
 /* Minimum part of an operation that is worth a lane, in bytes. */

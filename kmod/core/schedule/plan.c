@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later
 #include "core/schedule/plan.h"
 #include "core/reduce/reduce.h"
 #include "core/data/sink.h"

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /* The plan of an operation: everything that its schedule depends on. */
 #ifndef COLL_PLAN_H
 #define COLL_PLAN_H
@@ -20,6 +20,8 @@ struct coll_schedule;
  * @wide: true if sums of 16-bit floats are kept and passed on as binary32
  * @in_place: true if the input is where the result goes
  * @reads: true if each rank can read what every other rank exposes it; the same on every rank
+ * @board: true if the ranks have a board and the operation no key; likewise
+ * @nosync: true if this rank may complete before it has heard of ranks whose input it does not need
  * @vector: true if the blocks differ in length (a v form); the same on every rank
  * @varlen: true if the sender tells the length of the payload; a receiver's @count is its
  *	capacity
@@ -52,6 +54,8 @@ struct coll_plan {
 	bool wide;
 	bool in_place;
 	bool reads;
+	bool board;
+	bool nosync;
 	bool vector;
 	bool varlen;
 	u32 size;
@@ -112,6 +116,31 @@ static inline bool coll_plan_is_p2p(const struct coll_plan *plan)
 static inline bool coll_plan_is_root(const struct coll_plan *plan)
 {
 	return plan->rank == plan->root;
+}
+
+/**
+ * coll_plan_may_run_ahead() - may this rank complete an operation before others have called it?
+ * @plan: the operation
+ *
+ * Return: true if the call need not synchronize, and this rank does not need the input of every
+ * other one.
+ */
+static inline bool coll_plan_may_run_ahead(const struct coll_plan *plan)
+{
+	if (!plan->nosync)
+		return false;
+	switch (plan->collective) {
+	case COLLECTIVE_BROADCAST:
+	case COLLECTIVE_SCATTER:
+	case COLLECTIVE_SCAN:
+	case COLLECTIVE_EXSCAN:
+		return true;
+	case COLLECTIVE_REDUCE:
+	case COLLECTIVE_GATHER:
+		return !coll_plan_is_root(plan);
+	default:
+		return false;
+	}
 }
 
 /* Size of a segment in bytes. */

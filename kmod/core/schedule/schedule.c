@@ -14,7 +14,7 @@
  */
 bool coll_plan_eager(const struct coll_plan *plan)
 {
-	if (coll_plan_schedule(plan)->reads)
+	if (coll_plan_schedule(plan)->reads || coll_plan_schedule(plan)->board)
 		return true;
 	/* Not every rank knows the lengths of all blocks. */
 	if (plan->vector && plan->collective != COLLECTIVE_ALLGATHER &&
@@ -31,7 +31,7 @@ bool coll_plan_eager(const struct coll_plan *plan)
  *
  * If so, a rank that has received everything knows that all ranks called the same: eager frames
  * tell the call, and other frames are sent only to a rank that told its call in a grant.  Neither
- * tells the lengths of blocks.
+ * tells the lengths of blocks.  Slots of the board tell the digest of the whole call.
  *
  * Return: the same on every rank that calls the same.
  */
@@ -39,6 +39,8 @@ bool coll_plan_implicit_match(const struct coll_plan *plan)
 {
 	const struct coll_schedule *schedule = coll_plan_schedule(plan);
 
+	if (schedule->board)
+		return true;
 	if (!schedule->covers_all || plan->vector ||
 	    (coll_plan_eager(plan) && !schedule->implicit_match))
 		return false;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /*
  * A collective as data: what one rank sends, receives and reduces, step by step.
  *
@@ -26,6 +26,7 @@
  * @windowed: true if its scratch is windowed; its payload is never sent on credit
  * @reads: true if no payload is sent: ranks read one another's memory, and all frames are signals,
  *	which tell the count
+ * @board: true if the ranks meet on the board: the only step has no frames
  * @steps: returns the number of steps of a plan.  If it grows with the bytes, in segments,
  *	@next is set; all others have at most COLL_STEPS_MAX()
  * @step: fills in step @i; the step is zeroed, with no peers
@@ -63,6 +64,7 @@ struct coll_schedule {
 	bool implicit_match;
 	bool windowed;
 	bool reads;
+	bool board;
 	u64 (*steps)(const struct coll_plan *plan);
 	void (*step)(const struct coll_plan *plan, u64 i, struct coll_step *step);
 	u64 (*next)(const struct coll_plan *plan, u64 i, bool sends);
@@ -116,6 +118,7 @@ extern const struct coll_schedule coll_direct_allreduce;
 extern const struct coll_schedule coll_fused_allreduce;
 extern const struct coll_schedule coll_fused_reduce;
 extern const struct coll_schedule coll_fused_reduce_scatter;
+extern const struct coll_schedule coll_board_schedule;
 
 const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan);
 
@@ -129,6 +132,31 @@ static inline const struct coll_schedule *coll_plan_schedule(const struct coll_p
 {
 	return plan->schedule ? plan->schedule : coll_schedule_find(plan);
 }
+
+/* On the board, most bytes that a rank publishes... */
+#define COLL_BOARD_PUBLISHED	4096U
+/* ...that a rank reads of all ranks... */
+#define COLL_BOARD_READ		65536U
+/* ...and ranks. */
+#define COLL_BOARD_RANKS	64U
+/* All ranks, as a set. */
+#define COLL_BOARD_ALL		(~0ULL)
+/* Payload in a slot, which has one cache line for it and the words; bytes. */
+#define COLL_BOARD_INLINE	48U
+
+/* Where the payload of a rank is. */
+enum coll_board_place {
+	COLL_BOARD_SLOT,	/* in the slot */
+	COLL_BOARD_SHOWN,	/* in a page that processes map, too */
+	COLL_BOARD_HIDDEN,	/* in a page that only the kernel sees */
+};
+
+bool coll_board_fits(const struct coll_plan *plan);
+u64 coll_board_published(const struct coll_plan *plan, u32 rank);
+u64 coll_board_block(const struct coll_plan *plan);
+bool coll_board_shows_all(const struct coll_plan *plan);
+u64 coll_board_needs(const struct coll_plan *plan);
+enum coll_board_place coll_board_place(const struct coll_plan *plan, u32 rank);
 
 void coll_schedule_step(const struct coll_schedule *schedule,
 			const struct coll_plan *plan, u64 i, struct coll_step *step);

@@ -185,6 +185,8 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 	if (coll_plan_wide(plan) && (plan->collective == COLLECTIVE_SCAN ||
 				     plan->collective == COLLECTIVE_EXSCAN))
 		return NULL;
+	if (coll_board_fits(plan))
+		return &coll_board_schedule;
 	if (fused(plan, few))
 		return fused(plan, few);
 	if (plan->reproducible && order_matters(plan))

@@ -72,12 +72,21 @@ struct times_wire {
 	__le16 lossy;
 } __packed;
 
+struct rates_wire {
+	__le32 narrow_ms;
+	__le32 narrow_kib;
+	__le32 wide_kib;
+	__le32 narrow;
+	__le64 reserved;
+} __packed;
+
 static_assert(sizeof(struct state_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct last_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct oldest_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct failure_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct waited_wire) == COLL_ANSWER_SIZE);
 static_assert(sizeof(struct times_wire) == COLL_ANSWER_SIZE);
+static_assert(sizeof(struct rates_wire) == COLL_ANSWER_SIZE);
 static_assert(COLL_ANSWER_NODES * COLL_ANSWER_SIZE >= COLL_NODE_MAX);
 static_assert(COLL_ANSWER_PARTS <= 16);
 
@@ -354,14 +363,40 @@ static int get_times(const u8 *buf, struct coll_answer *answer)
 	memcpy(&w, buf, sizeof(w));
 	answer->called_ms = le32_to_cpu(w.called_ms);
 	answer->span_ms = le32_to_cpu(w.span_ms);
-	answer->links = (struct coll_answer_links){
-		.far = le16_to_cpu(w.far),
-		.far_us = le32_to_cpu(w.far_us),
-		.near_us = le32_to_cpu(w.near_us),
-		.lossy = le16_to_cpu(w.lossy),
-		.lost = le32_to_cpu(w.lost),
-	};
+	answer->links.far = le16_to_cpu(w.far);
+	answer->links.far_us = le32_to_cpu(w.far_us);
+	answer->links.near_us = le32_to_cpu(w.near_us);
+	answer->links.lossy = le16_to_cpu(w.lossy);
+	answer->links.lost = le32_to_cpu(w.lost);
 	return links_valid(&answer->links) ? 0 : -EPROTO;
+}
+
+static void put_rates(u8 *buf, const struct coll_answer *answer)
+{
+	struct rates_wire w = {
+		.narrow_ms = cpu_to_le32(answer->links.narrow_ms),
+		.narrow_kib = cpu_to_le32(answer->links.narrow_kib),
+		.wide_kib = cpu_to_le32(answer->links.wide_kib),
+		.narrow = cpu_to_le32(answer->links.narrow),
+	};
+
+	memcpy(buf, &w, sizeof(w));
+}
+
+static int get_rates(const u8 *buf, struct coll_answer *answer)
+{
+	struct coll_answer_links *links = &answer->links;
+	struct rates_wire w;
+
+	memcpy(&w, buf, sizeof(w));
+	links->narrow_ms = le32_to_cpu(w.narrow_ms);
+	links->narrow_kib = le32_to_cpu(w.narrow_kib);
+	links->wide_kib = le32_to_cpu(w.wide_kib);
+	links->narrow = le32_to_cpu(w.narrow);
+	if (w.reserved || links->narrow >= COLLECTIVE_RANKS_MAX || !links->narrow_kib ||
+	    links->narrow_kib > links->wide_kib)
+		return -EPROTO;
+	return 0;
 }
 
 static int get_node(const u8 *buf, struct coll_answer *answer, u32 index)
@@ -411,6 +446,9 @@ void coll_answer_put(u8 *buf, const struct coll_answer *answer, enum coll_answer
 	case COLL_ANSWER_TIMES:
 		put_times(buf, answer);
 		break;
+	case COLL_ANSWER_RATES:
+		put_rates(buf, answer);
+		break;
 	default:
 		memcpy(buf, answer->node + (part - COLL_ANSWER_NODE_0) * COLL_ANSWER_SIZE,
 		       COLL_ANSWER_SIZE);
@@ -450,6 +488,9 @@ int coll_answer_get(const u8 *buf, struct coll_answer *answer, enum coll_answer_
 		break;
 	case COLL_ANSWER_TIMES:
 		err = get_times(buf, answer);
+		break;
+	case COLL_ANSWER_RATES:
+		err = get_rates(buf, answer);
 		break;
 	default:
 		err = get_node(buf, answer, part - COLL_ANSWER_NODE_0);

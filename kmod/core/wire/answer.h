@@ -32,6 +32,7 @@ enum coll_answer_part {
 	COLL_ANSWER_NODE_1,
 	COLL_ANSWER_NODE_2,
 	COLL_ANSWER_TIMES,	/* how long the rank was in operations, and its slow links */
+	COLL_ANSWER_RATES,	/* rates of its links */
 	COLL_ANSWER_PARTS
 };
 
@@ -72,6 +73,10 @@ struct coll_answer_wait {
  * @far_us: the way there and back of @far; 0: it is not known of any link
  * @near_us: the shortest way of all links of the rank; 0 like @far_us
  * @lost: how many were lost; 0: none by any link
+ * @narrow_ms: how long the bytes took that went to @narrow, at the rate of that link; of RATES
+ * @narrow_kib: that rate, the highest that was measured; KiB/s; 0: none is known of any link
+ * @wide_kib: the highest rate of all links; 0 like @narrow_kib
+ * @narrow: the peer for which @narrow_ms is longest
  */
 struct coll_answer_links {
 	u16 far;
@@ -79,6 +84,10 @@ struct coll_answer_links {
 	u32 far_us;
 	u32 near_us;
 	u32 lost;
+	u32 narrow_ms;
+	u32 narrow_kib;
+	u32 wide_kib;
+	u32 narrow;
 };
 
 /**
@@ -114,7 +123,7 @@ struct coll_answer_links {
  *	each collective; of TIMES
  * @span_ms: time from the first call of a collective to its latest completion, without that
  *	operation; the most of all collectives; likewise
- * @links: its slow links; likewise
+ * @links: its slow links; of TIMES and RATES
  */
 struct coll_answer {
 	u32 parts;

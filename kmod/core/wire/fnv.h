@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR LGPL-2.1-or-later */
 /* Digest of a list of numbers, for lists that must be equal on several ranks. */
 #ifndef COLL_FNV_H
 #define COLL_FNV_H

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/wire/wire.h"
-#include "core/wire/fnv.h"
 
 #include <linux/collective.h>
 
@@ -115,23 +114,6 @@ static bool all_zero(const u8 *p, size_t len)
 u32 coll_wire_incarnation(u64 id)
 {
 	return (u32)id ^ (u32)(id >> 32);
-}
-
-/**
- * coll_signature_digest() - digest of a signature
- * @signature: the signature
- *
- * Return: the digest, never 0.
- */
-u64 coll_signature_digest(const struct coll_signature *signature)
-{
-	const u64 words[] = {
-		signature->collective | signature->type << 8 | signature->reduction << 16 |
-			(u64)signature->algorithm << 24 | (u64)signature->flags << 32,
-		signature->root, signature->count, signature->layout,
-	};
-
-	return coll_fnv(words, ARRAY_SIZE(words));
 }
 
 /**
@@ -388,17 +370,6 @@ void coll_wire_put_control(u8 *buf, const struct coll_control *control, u32 inca
 	memcpy(buf, &w, sizeof(w));
 }
 
-static bool signature_valid(const struct coll_signature *signature)
-{
-	return signature->collective < COLLECTIVE_OPCODE_COUNT &&
-	       signature->type < COLLECTIVE_TYPE_COUNT &&
-	       signature->reduction < COLLECTIVE_REDUCTION_COUNT &&
-	       signature->algorithm > COLLECTIVE_ALGORITHM_AUTO &&
-	       signature->algorithm < COLLECTIVE_ALGORITHM_COUNT &&
-	       !(signature->flags & ~COLLECTIVE_F_ALL) &&
-	       signature->root < COLLECTIVE_RANKS_MAX;
-}
-
 /**
  * coll_reason_valid() - are the fields of a reason in range?
  * @reason: from a peer
@@ -461,7 +432,7 @@ int coll_wire_get_control(const u8 *buf, struct coll_control *control, u32 incar
 			.count = le64_to_cpu(w.signature.count),
 			.layout = le64_to_cpu(w.signature.layout),
 		};
-		if (!signature_valid(&control->signature))
+		if (!coll_signature_valid(&control->signature))
 			return -EPROTO;
 		break;
 	case COLL_CONTROL_ABORT:

@@ -13,6 +13,7 @@
 
 #include "core/env.h"
 #include "core/wire/answer.h"
+#include "core/wire/signature.h"
 
 #define COLL_WIRE_VERSION	8
 
@@ -156,28 +157,6 @@ struct coll_answer_frame {
 };
 
 /**
- * struct coll_signature - arguments of a call that must be equal on all ranks
- * @collective: enum collective_opcode
- * @type: enum collective_type
- * @reduction: enum collective_reduction
- * @algorithm: enum collective_algorithm
- * @flags: COLLECTIVE_F_*
- * @root: rank of the root
- * @count: number of elements
- * @layout: digest of the layout; 0: contiguous
- */
-struct coll_signature {
-	u8 collective;
-	u8 type;
-	u8 reduction;
-	u8 algorithm;
-	u16 flags;
-	u32 root;
-	u64 count;
-	u64 layout;
-};
-
-/**
  * struct coll_rank_call - the call of one rank
  * @rank: which rank; COLLECTIVE_RANK_NONE: not known
  * @signature: of its call
@@ -273,7 +252,6 @@ static inline u64 coll_data_whole(const struct coll_data *data)
 }
 
 u32 coll_wire_incarnation(u64 id);
-u64 coll_signature_digest(const struct coll_signature *signature);
 bool coll_reason_valid(const struct coll_reason *reason);
 
 void coll_wire_put_hello(u8 *buf, const struct coll_hello *hello);

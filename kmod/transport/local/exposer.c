@@ -24,14 +24,14 @@ static struct list_head *exposer_bucket(struct coll_exposer *exposer, u64 instan
  * @hub: of the group; coll_local_hub_reads_all()
  * @rank: rank of the member
  * @lane: index of the lane
- * @ended: an entry that was closed is not read any more; called in any context
- * @owner: argument of @ended
+ * @ops: what the lane does with events
+ * @owner: argument of @ops
  *
  * Context: may sleep.
  * Return: the exposer, for coll_exposer_close(); or NULL.
  */
 struct coll_exposer *coll_exposer_open(struct coll_local_hub *hub, u32 rank, u32 lane,
-				       void (*ended)(void *owner), void *owner)
+				       const struct coll_exposer_ops *ops, void *owner)
 {
 	struct coll_exposer *exposer = kzalloc(sizeof(*exposer), GFP_KERNEL_ACCOUNT);
 	u32 i;
@@ -42,7 +42,7 @@ struct coll_exposer *coll_exposer_open(struct coll_local_hub *hub, u32 rank, u32
 	for (i = 0; i < COLL_EXPOSER_HASH; i++)
 		INIT_LIST_HEAD(&exposer->table[i]);
 	INIT_LIST_HEAD(&exposer->unread);
-	exposer->ended = ended;
+	exposer->ops = ops;
 	exposer->owner = owner;
 	exposer->slot = coll_local_hub_exposer(hub, rank, lane);
 	rcu_assign_pointer(*exposer->slot, exposer);
@@ -57,6 +57,7 @@ static bool exposer_close_all(struct coll_exposer *exposer)
 	u32 i;
 
 	raw_spin_lock(&exposer->lock);
+	exposer->closed = true;
 	for (i = 0; i < COLL_EXPOSER_HASH; i++)
 		list_for_each_entry(exposure, &exposer->table[i], node) {
 			exposure->closed = true;
@@ -182,6 +183,28 @@ struct coll_exposure *coll_exposure_begin_read(struct coll_local_hub *hub, u32 r
 }
 
 /**
+ * coll_exposer_wake() - tell a lane of another rank that something was stored on the board
+ * @hub: of the group
+ * @rank: the other rank; it may have left
+ * @lane: index of the lane
+ * @latest: the rank that it has waited for, or COLL_NO_RANK
+ */
+void coll_exposer_wake(struct coll_local_hub *hub, u32 rank, u32 lane, u32 latest)
+{
+	struct coll_exposer *exposer;
+
+	rcu_read_lock();
+	exposer = rcu_dereference(*coll_local_hub_exposer(hub, rank, lane));
+	if (exposer) {
+		raw_spin_lock(&exposer->lock);
+		if (!exposer->closed)
+			exposer->ops->wake(exposer->owner, latest);
+		raw_spin_unlock(&exposer->lock);
+	}
+	rcu_read_unlock();
+}
+
+/**
  * coll_exposure_end_read() - end what coll_exposure_begin_read() has begun
  * @exposure: the entry; may be gone afterwards
  */
@@ -192,7 +215,7 @@ void coll_exposure_end_read(struct coll_exposure *exposure)
 	raw_spin_lock(&exposer->lock);
 	if (!--exposure->readers && exposure->closed) {
 		list_move_tail(&exposure->node, &exposer->unread);
-		exposer->ended(exposer->owner);
+		exposer->ops->ended(exposer->owner);
 	}
 	raw_spin_unlock(&exposer->lock);
 	preempt_enable();

@@ -15,8 +15,9 @@
  * @lock: protects the entries; raw, because a read is not preempted; not taken in interrupts
  * @table: entries by the hash of their instance
  * @unread: closed entries whose last read has ended since
- * @ended: an entry was added to @unread; called with @lock and in any context
- * @owner: argument of @ended
+ * @closed: true if its owner may be gone
+ * @ops: what the lane does with events
+ * @owner: argument of @ops
  * @slot: pointer in the hub by which readers find it
  * @rcu: a reader may look at it until the end of a grace period
  */
@@ -24,7 +25,8 @@ struct coll_exposer {
 	raw_spinlock_t lock;
 	struct list_head table[COLL_EXPOSER_HASH];
 	struct list_head unread;
-	void (*ended)(void *owner);
+	bool closed;
+	const struct coll_exposer_ops *ops;
 	void *owner;
 	struct coll_exposer __rcu **slot;
 	struct rcu_head rcu;

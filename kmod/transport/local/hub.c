@@ -8,6 +8,7 @@
 #include <net/ipv6.h>
 
 #include "mem/account.h"
+#include "transport/board.h"
 #include "transport/hub.h"
 #include "transport/local/local.h"
 
@@ -49,7 +50,7 @@ int coll_local_hub_init(struct coll_local_hub *hub, u32 nranks, u32 lanes)
 	if (nranks > COLL_LOCAL_READERS_MAX)
 		return 0;
 	hub->exposers = kvcalloc(nranks * lanes, sizeof(*hub->exposers), GFP_KERNEL_ACCOUNT);
-	return hub->exposers ? 0 : -ENOMEM;
+	return hub->exposers ? coll_local_board_new(hub) : -ENOMEM;
 }
 
 /**
@@ -61,6 +62,7 @@ void coll_local_hub_cleanup(struct coll_local_hub *hub)
 	kvfree(hub->addrs);
 	kvfree(hub->wishes);
 	kvfree(hub->exposers);
+	coll_local_board_free(hub);
 }
 
 /* Does a listener on @bound, of IPv6 or IPv4, accept what is sent to @addr? */

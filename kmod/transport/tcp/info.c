@@ -99,6 +99,19 @@ static u32 info_lost(const struct tcp_sock *tp)
 	return retransmits - min(retransmits, READ_ONCE(tp->dsack_dups));
 }
 
+/*
+ * TCP keeps the highest sample while the sender has no more to send.  Else it keeps the latest one,
+ * which is low if the peer was slow to read.
+ */
+static u64 info_rate(const struct tcp_sock *tp)
+{
+	u32 us = READ_ONCE(tp->rate_interval_us);
+
+	if (!us || !tp->rate_app_limited)
+		return 0;
+	return div_u64((u64)READ_ONCE(tp->rate_delivered) * tp->mss_cache * USEC_PER_SEC, us);
+}
+
 static void info_read(const struct sock *sk, struct coll_endpoint_info *info)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -109,6 +122,8 @@ static void info_read(const struct sock *sk, struct coll_endpoint_info *info)
 	info->unanswered = info_unanswered(sk);
 	info->unsent = READ_ONCE(tp->write_seq) - READ_ONCE(tp->snd_nxt);
 	info->lost = info_lost(tp);
+	info->acked = READ_ONCE(tp->bytes_acked);
+	info->rate = info_rate(tp);
 }
 
 /**

@@ -19,32 +19,46 @@
 /* Probes of a window that are counted: fewer than those after which TCP gives up. */
 #define PROBES_MOST	3
 
+/* Parts of a heartbeat within which the next try is to come: coll_link_resend(). */
+#define BEAT_PARTS	4
+
 /*
  * Does TCP wait for a time to send again, or to probe the peer's window, that is too long?  It is
- * if a try has brought no answer (TCP then waits for longer), or if the caller knows of a loss.
+ * if a try has brought no answer (TCP then waits for longer), if the caller knows of a loss, or if
+ * it is longer than a heartbeat: answers that an outage has kept back count as round-trip times,
+ * and a rank that hears the other one again knows of no loss.
  */
-static bool is_waiting(const struct inet_connection_sock *icsk, bool lost)
+static bool is_waiting(const struct inet_connection_sock *icsk, bool lost, unsigned int most)
 {
 	switch (READ_ONCE(icsk->icsk_pending)) {
 	case ICSK_TIME_LOSS_PROBE:
 		return lost;
 	case ICSK_TIME_RETRANS:
 	case ICSK_TIME_PROBE0:
-		return lost || READ_ONCE(icsk->icsk_backoff);
+		return lost || READ_ONCE(icsk->icsk_backoff) ||
+		       READ_ONCE(icsk->icsk_rto) > BEAT_PARTS * most;
 	}
 	return false;
+}
+
+/* The shortest round-trip time that was measured: no answer comes sooner. */
+static u32 least_rtt_us(const struct tcp_sock *tp)
+{
+	u32 least = tcp_min_rtt(tp);
+
+	return least == ~0U ? tp->srtt_us >> 3 : least;
 }
 
 static void resend_within(struct sock *sk, unsigned int most, bool lost)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	/* Not before the answer to the last try can have come. */
-	unsigned int least = usecs_to_jiffies(tcp_sk(sk)->srtt_us >> 3) + RESEND_LEAST;
+	unsigned int least = usecs_to_jiffies(least_rtt_us(tcp_sk(sk))) + RESEND_LEAST;
 	unsigned int when = clamp(__tcp_set_rto(tcp_sk(sk)), least, max(most, least));
 	bool probes = icsk->icsk_pending == ICSK_TIME_PROBE0;
 
 	/* The answer may have come meanwhile.  A time that is set anew each time never ends. */
-	if (!is_waiting(icsk, lost && least <= most))
+	if (!is_waiting(icsk, lost && least <= most, most))
 		return;
 	icsk->icsk_backoff = 0;
 	/* TCP gives up after a number of probes: here heartbeats say when a peer is silent. */
@@ -64,13 +78,14 @@ static void resend_within(struct sock *sk, unsigned int most, bool lost)
  */
 void coll_tcp_resend(struct coll_endpoint *ep, u32 ms, bool lost)
 {
+	const unsigned int most = msecs_to_jiffies(ms);
 	struct sock *sk = coll_tcp_info_hold(ep);
 
 	if (!sk)
 		return;
-	if (is_waiting(inet_csk(sk), lost)) {
+	if (is_waiting(inet_csk(sk), lost, most)) {
 		lock_sock(sk);
-		resend_within(sk, msecs_to_jiffies(ms), lost);
+		resend_within(sk, most, lost);
 		release_sock(sk);
 	}
 	sock_put(sk);
