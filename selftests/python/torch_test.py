@@ -1,0 +1,635 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The backend of torch.distributed with a stand-in of torch and one of the library.
+
+The descriptor of the communicator is an eventfd, and the test says when operations end.
+"""
+
+import errno
+import gc
+import os
+import sys
+import threading
+import time
+import types
+
+from libcollective import errors, library
+from libcollective.communicator import Communicator
+from tap import main, raises, test
+
+
+class Stub(types.ModuleType):
+    """A module in which every name is something."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        value = type(name, (), {})
+        setattr(self, name, value)
+        return value
+
+
+class Future:
+    """A future of torch, as far as the backend uses it."""
+
+    def __init__(self):
+        self.ended = threading.Event()
+        self.callbacks = []
+        self.error = self.result = None
+
+    def set_result(self, result):
+        self.result = result
+        self.finish()
+
+    def finish(self):
+        self.ended.set()
+        for callback in self.callbacks:
+            callback()
+
+    def then(self, function):
+        after = Future()
+
+        def call():
+            try:
+                after.result = function(self)
+            except Exception as error:
+                after.error = error
+            after.finish()
+
+        self.callbacks.append(call)
+        return after
+
+    def wait(self):
+        assert self.ended.wait(10)
+        if self.error:
+            raise self.error
+        return self.result
+
+
+def install(version="2.14.1+debian"):
+    """Put the stand-in of torch in its place."""
+    torch = Stub("torch")
+    torch.__version__ = version
+    torch.futures = Stub("torch.futures")
+    torch.futures.Future = Future
+    torch.distributed = Stub("torch.distributed")
+    torch.distributed.is_available = lambda: True
+    torch.distributed.Backend = Registry()
+    torch.distributed.ReduceOp = Stub("ReduceOp")
+    sys.modules.update({"torch": torch, "torch.futures": torch.futures,
+                        "torch.distributed": torch.distributed, "torch._C": Stub("torch._C"),
+                        "torch._C._distributed_c10d": Stub("torch._C._distributed_c10d")})
+    return torch.distributed.Backend
+
+
+class Registry:
+    """torch.distributed.Backend: keeps what is registered."""
+
+    def __init__(self):
+        self._plugins = {}
+
+    def register_backend(self, name, function, **settings):
+        self._plugins[name.upper()] = function, settings
+
+
+install()
+
+from libcollective.torch import exchange, group as group_module, poller, registration
+from libcollective.torch.group import Group
+from libcollective.torch.tensors import Copies
+from libcollective.torch.work import Operation
+
+
+def _success(*_arguments):
+    return 0
+
+
+class Library:
+    """A stand-in of the library, which has room for so many operations.
+
+    order: names of the calls, as they were submitted
+    """
+
+    def __init__(self, room=4):
+        self.room = room
+        self.order = []
+        self.under_way = {}
+        self.ended = {}
+        self.failure = 0
+        self.descriptor = os.eventfd(0, os.EFD_NONBLOCK)
+        self.lock = threading.Lock()
+
+    def __getattr__(self, name):
+        return type(self).__dict__.get(f"_{name}", _success).__get__(self)
+
+    def __getitem__(self, name):
+        return Function(getattr(self, name))
+
+    def _coll_rank(self, _handle):
+        return 0
+
+    def _coll_name(self, _handle):
+        return b"stand-in"
+
+    def _coll_size(self, _handle):
+        return 2
+
+    def _coll_strerror(self, _number):
+        return b"no text"
+
+    def _coll_comm_failed(self, _handle):
+        return self.failure
+
+    def _coll_isubmit(self, _comm, operation, handle):
+        with self.lock:
+            if len(self.under_way) + len(self.ended) >= self.room:
+                return -errno.EAGAIN
+            number = len(self.order) + 1
+            self.order.append(operation._obj.timeout_ms)
+            self.under_way[number] = 0
+            handle._obj.value = number
+            return 0
+
+    def _coll_req_fd(self, _handle):
+        return self.descriptor
+
+    def _coll_wait_any(self, handles, count, index, _timeout):
+        with self.lock:
+            for i in range(count):
+                if handles[i] in self.ended:
+                    code = self.ended.pop(handles[i])
+                    handles[i] = None
+                    index._obj.value = i
+                    if not self.ended:
+                        os.eventfd_read(self.descriptor)
+                    return code
+        return -errno.EINPROGRESS
+
+    def end(self, code=0):
+        """The oldest operation ends."""
+        with self.lock:
+            number = min(self.under_way)
+            del self.under_way[number]
+            self.ended[number] = code
+            if len(self.ended) == 1:
+                os.eventfd_write(self.descriptor, 1)
+
+
+class Function:
+    def __init__(self, does):
+        self.does = does
+        self.restype = int
+
+    def __call__(self, *arguments):
+        return self.restype(self.does(*arguments))
+
+
+def make_group(room=4):
+    made = library._loaded = Library(room)
+    group_module.MOST_UNDER_WAY = room
+    return Group(Communicator(library.c_void_p(64), 0)), made
+
+
+def start(group, number=1, calls=1):
+    """Start a work; the number, as its deadline, tells it from others."""
+    made = [Operation("barrier") for _ in range(calls)]
+    for call in made:
+        call.timeout_ms = number
+    return group.start(made, Copies(), [number])
+
+
+def await_true(condition):
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.001)
+
+
+@test
+def versions_of_torch():
+    for version in ("2.14.0", "2.14.1+debian", "2.15.0a0+gitabc", "3.0"):
+        registry = install(version)
+        registration.register()
+        create, settings = registry._plugins["COLLECTIVE"]
+        assert create is registration._create and settings == {"devices": ["cpu"]}
+    for version, settings in (("1.13.1", {}), ("2.6.0+debian", {"devices": ["cpu"]}),
+                              ("2.13.9", {"devices": ["cpu"]})):
+        registry = install(version)
+        registration.register()
+        refuse, given = registry._plugins["COLLECTIVE"]
+        assert given == settings
+        with raises(RuntimeError, f"torch 2.14 or later is needed, this is {version}"):
+            refuse(None, 0, 1, None)
+        # Again, as when it is also called by hand.
+        registration.register()
+
+
+class Store:
+    """A store of torch, for threads."""
+
+    def __init__(self):
+        self.values = {}
+        self.lock = threading.Lock()
+
+    def set(self, key, value):
+        self.values[key] = value
+
+    def get(self, key):
+        return self.values[key]
+
+    def check(self, keys):
+        return all(key in self.values for key in keys)
+
+    def delete_key(self, key):
+        return self.values.pop(key, None) is not None
+
+    def add(self, key, number):
+        with self.lock:
+            self.values[key] = self.values.get(key, 0) + number
+            return self.values[key]
+
+
+def exchange_all(store, attempt, delays=(0, 0, 0)):
+    """Three ranks make three exchanges; each comes after a delay, s.  Return: what each has got."""
+    found = {}
+
+    def run(rank):
+        time.sleep(delays[rank])
+        made = exchange.StoreExchange(store, rank, 3, 10)
+        found[rank] = [made(b"%d.%d.%d" % (attempt, rank, turn)) for turn in range(3)]
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def expected(attempt):
+    return {rank: [[b"%d.%d.%d" % (attempt, other, turn) for other in range(3)]
+                   for turn in range(3)] for rank in range(3)}
+
+
+@test
+def exchange_by_a_store():
+    """Also by one that earlier groups have used: whichever rank comes last."""
+    store = Store()
+    for attempt in range(5):
+        delays = [0.02 * (rank == attempt) for rank in range(3)]
+        assert exchange_all(store, attempt, delays) == expected(attempt)
+        # Neither addresses nor secret stay there.
+        assert not any(b"." in value for value in store.values.values() if
+                       isinstance(value, bytes)), store.values
+
+
+@test
+def exchange_after_attempts_that_failed():
+    store = Store()
+    for ranks in ([0], [1, 2], [0, 2], [2], [0, 1]):
+        threads = [threading.Thread(target=give_up, args=(store, rank)) for rank in ranks]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert exchange_all(store, len(ranks), (0.01, 0, 0.02)) == expected(len(ranks))
+
+
+def give_up(store, rank):
+    with raises(RuntimeError, "did not come within 0.05 s"):
+        exchange.StoreExchange(store, rank, 3, 0.05)(b"of an attempt that fails")
+
+
+@test
+def exchange_without_some_ranks():
+    store = Store()
+    store.set("libcollective/here/1", b"a number")
+    with raises(RuntimeError, "collective: ranks 2, 3 did not come within 0.05 s"):
+        exchange.StoreExchange(store, 0, 4, 0.05)(b"mine")
+
+
+@test
+def a_queue_keeps_the_order():
+    group, made = make_group()
+    works = [start(group, number) for number in range(1, 21)]
+    assert made.order == [1, 2, 3, 4]
+    for work in works:
+        assert not work.is_completed()
+        made.end()
+        work.wait()
+        assert work.is_success() and work.result() == [work.get_future().wait()[0]]
+    assert made.order == list(range(1, 21))
+    group.close()
+
+
+@test
+def a_queue_without_operations_under_way():
+    """Other ranks are behind: the queue is tried again after a while."""
+    group, made = make_group(room=0)
+    tries = []
+    submit = made._coll_isubmit
+    made.coll_isubmit = lambda *arguments: tries.append(1) or submit(*arguments)
+    work = start(group)
+    time.sleep(0.1)
+    assert not made.order and 1 < len(tries) <= 0.1 / poller.RETRY_SECONDS + 10, len(tries)
+    made.room = 1
+    await_true(lambda: made.order)
+    made.end()
+    work.wait()
+    group.close()
+
+
+@test
+def several_calls_end_together():
+    group, made = make_group(room=8)
+    work, none = start(group, calls=3), start(group, calls=0)
+    assert none.is_completed()
+    made.end()
+    made.end(-errno.ETIMEDOUT)
+    await_true(lambda: len(group.comm._requests) == 1)
+    assert not work.is_completed()
+    made.end()
+    with raises(RuntimeError, "collective: ") as caught:
+        work.wait()
+    assert isinstance(caught.error.__cause__, errors.Error)
+    with raises(RuntimeError, "collective: "):
+        work.get_future().wait()
+    assert work.exception() is not None and not work.is_success()
+    group.close()
+
+
+@test
+def a_callback_waits():
+    """A callback of a future waits for another operation, which another thread completes."""
+    group, made = make_group(room=8)
+    first, second, third = start(group), start(group), start(group)
+    entered = threading.Event()
+
+    def wait(_future):
+        entered.set()
+        return second.get_future().wait()
+
+    chained = first.get_future().then(wait)
+    made.end()
+    assert entered.wait(10)
+    made.end()
+    chained.wait()
+    made.end()
+    third.wait()
+    for _ in range(200):
+        work = start(group)
+        told = work.get_future()
+        made.end()
+        told.wait()
+    names = [thread.name for thread in threading.enumerate()]
+    assert names.count("libcollective-torch") <= 1 + poller.MOST_SPARES, names
+    group.close()
+
+
+@test
+def futures_without_a_second_thread():
+    """At the end of a process no thread can be started: one completes all."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            group, made = make_group()
+            start(group)
+            made.end()
+            await_true(lambda: not group._works)
+            threading.Thread.start = fail_to_start
+            for _ in range(3):
+                told = start(group).get_future()
+                made.end()
+                assert told.wait() == [1]
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def fail_to_start(_thread):
+    raise RuntimeError("can't create new thread at interpreter shutdown")
+
+
+@test
+def a_queue_is_not_tried_while_operations_are_under_way():
+    """Also if the descriptor has told of something that is not collected here."""
+    group, made = make_group(room=2)
+    works = [start(group, number) for number in range(1, 4)]
+    tried = []
+    retry, poller.retry = poller.retry, tried.append
+    try:
+        assert group.collect() == (False, []) and not tried
+    finally:
+        poller.retry = retry
+    for work in works:
+        made.end()
+        work.wait()
+    group.close()
+
+
+@test
+def a_call_does_not_overtake_the_queue():
+    """The last call of the queue is on its way to the kernel when a blocking one is made."""
+    group, made = make_group(room=1)
+    works = [start(group, number) for number in (1, 2)]
+    is_on_its_way, may_go_on = threading.Event(), threading.Event()
+    submit = made._coll_isubmit
+
+    def slow(*arguments):
+        is_on_its_way.set()
+        assert may_go_on.wait(10)
+        return submit(*arguments)
+
+    made.coll_isubmit = slow
+    made.end()
+    assert is_on_its_way.wait(10)
+    assert group._queue
+    made.room = 9
+    call = Operation("barrier")
+    call.timeout_ms = 3
+    thread = threading.Thread(target=group.run, args=(call, Copies()))
+    thread.start()
+    time.sleep(0.05)
+    may_go_on.set()
+    await_true(lambda: len(made.order) == 3)
+    assert made.order == [1, 2, 3]
+    made.end()
+    made.end()
+    thread.join()
+    for work in works:
+        work.wait()
+    group.close()
+
+
+@test
+def a_queue_that_the_kernel_refuses_for_another_reason():
+    """Nothing under way moves it on, so it is tried again."""
+    group, made = make_group(room=1)
+    group_module.MOST_UNDER_WAY = 9
+    works = [start(group, number) for number in (1, 2)]
+    assert made.order == [1]
+    made.room = 9
+    await_true(lambda: made.order == [1, 2])
+    for work in works:
+        made.end()
+        work.wait()
+    group.close()
+
+
+class Interrupted(BaseException):
+    """What the handler of a signal raises."""
+
+
+@test
+def an_interrupt_while_the_queue_is_submitted():
+    """Before the kernel has the call, and behind it: each is submitted once, and in order."""
+    for when in ("before", "behind"):
+        group, made = make_group(room=1)
+        works = [start(group, number) for number in (1, 2)]
+        submit = made._coll_isubmit
+
+        def interrupted(*arguments):
+            del made.coll_isubmit
+            if when == "behind":
+                submit(*arguments)
+            raise Interrupted
+
+        with group._lock:
+            made.room = 9
+            made.coll_isubmit = interrupted
+            with raises(Interrupted, ""):
+                group._submit_queue()
+        works.append(start(group, 3))
+        assert made.order == [1, 2, 3], (when, made.order)
+        for work in works:
+            made.end()
+            work.wait()
+        assert not group.comm._requests
+        group.close()
+
+
+@test
+def a_dropped_work_keeps_its_calls():
+    group, made = make_group()
+    start(group)
+    gc.collect()
+    assert len(group._works) == 1 and len(group.comm._requests) == 1
+    made.end()
+    await_true(lambda: not group._works and not group.comm._requests)
+    group.close()
+
+
+@test
+def an_idle_group_wakes_no_thread():
+    group, made = make_group()
+    work = start(group)
+    made.end()
+    work.wait()
+    await_true(lambda: not group._looked_at)
+    os.eventfd_write(made.descriptor, 1)
+    calls = []
+    group.collect = lambda: calls.append(1) or (False, [])
+    time.sleep(0.05)
+    assert not calls
+    del group.collect
+    group.close()
+
+
+@test
+def without_a_descriptor():
+    """A process that may open no more files looks now and then."""
+    group, made = make_group()
+    dup, os.dup = os.dup, fail_to_open
+    try:
+        works = [start(group) for _ in range(3)]
+        for work in works:
+            made.end()
+            work.wait()
+    finally:
+        os.dup = dup
+    work = start(group)
+    made.end()
+    work.wait()
+    assert group.descriptor >= 0
+    group.close()
+
+
+def fail_to_open(_descriptor):
+    raise OSError(errno.EMFILE, "too many files")
+
+
+@test
+def close_ends_what_is_under_way():
+    group, made = make_group(room=2)
+    works = [start(group) for _ in range(5)]
+    future = works[0].get_future()
+    group.close()
+    group.close()
+    for work in works:
+        with raises(RuntimeError, "the process group was destroyed (barrier)"):
+            work.wait()
+    with raises(RuntimeError, "the process group was destroyed"):
+        future.wait()
+    with raises(RuntimeError, "the process group is destroyed (barrier)"):
+        start(group)
+    assert group.failed_with == 0 and len(made.order) == 2
+
+
+@test
+def a_thread_that_fails_leaves_none_waiting():
+    group, made = make_group()
+    work = start(group)
+
+    def fail():
+        raise ValueError("no luck")
+
+    group.comm._take_ended = fail
+    sys.stderr, stderr = open(os.devnull, "w", encoding="utf-8"), sys.stderr
+    try:
+        made.end()
+        with raises(RuntimeError, "the thread that completes operations failed: "):
+            work.wait()
+    finally:
+        sys.stderr = stderr
+    del group.comm._take_ended
+    # Its later operations end, if only because the group was aborted, and others go on.
+    again = start(group)
+    made.end()
+    again.wait()
+    other, there = make_group()
+    work = start(other)
+    there.end()
+    work.wait()
+    group.close()
+    other.close()
+
+
+@test
+def a_child_has_no_part():
+    group, made = make_group()
+    work = start(group)
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            with raises(RuntimeError, "belongs to the process of which this one is a child"):
+                work.wait()
+            with raises(RuntimeError, "is destroyed"):
+                start(group)
+            # Groups of its own have a thread of its own.
+            own, there = make_group()
+            mine = start(own)
+            there.end()
+            mine.wait()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    made.end()
+    work.wait()
+    group.close()
+
+
+if __name__ == "__main__":
+    main()
