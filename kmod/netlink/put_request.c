@@ -26,7 +26,7 @@ static int put_request(struct coll_message *message, const struct coll_request *
 {
 	struct coll_rank_call call = {
 		.rank = request->reqs->id->rank,
-		.signature = request->signature,
+		.signature = request->call.signature,
 	};
 	struct sk_buff *skb = message->skb;
 	int err = coll_message_begin(message);
@@ -37,7 +37,7 @@ static int put_request(struct coll_message *message, const struct coll_request *
 	n = coll_request_waits(request, waits, REQUEST_WAITS);
 	err = nla_put_u32(skb, COLLECTIVE_A_REQUEST_RANK, call.rank) ||
 	      nla_put_uint(skb, COLLECTIVE_A_REQUEST_ID, request->id) ||
-	      nla_put_uint(skb, COLLECTIVE_A_REQUEST_INSTANCE, request->instance) ||
+	      nla_put_uint(skb, COLLECTIVE_A_REQUEST_INSTANCE, request->call.instance) ||
 	      coll_put_call(skb, COLLECTIVE_A_REQUEST_CALL, &call) ||
 	      nla_put_uint(skb, COLLECTIVE_A_REQUEST_BYTES, request->footprint.block) ||
 	      nla_put_u32(skb, COLLECTIVE_A_REQUEST_LANES, request->nparts) ||
@@ -46,7 +46,7 @@ static int put_request(struct coll_message *message, const struct coll_request *
 	      coll_put_ranks(skb, COLLECTIVE_A_REQUEST_WAITS_FOR, waits, n) ||
 	      (request->abort.error &&
 	       coll_put_reason(skb, COLLECTIVE_A_REQUEST_REASON, &request->failure.reason,
-			       request->instance));
+			       request->call.instance));
 	return coll_message_end(message, err);
 }
 

@@ -67,8 +67,8 @@ void coll_absent_hold_completion(struct coll_request *request)
 
 	lockdep_assert_held(&reqs->state->lock);
 	if (is_unattributed(&request->failure.reason) &&
-	    coll_instance_is_counted(request->instance) &&
-	    !absent_known(reqs, request->instance))
+	    coll_instance_is_counted(request->call.instance) &&
+	    !absent_known(reqs, request->call.instance))
 		request->absent_pending = atomic_inc_not_zero(&request->parts_pending);
 }
 

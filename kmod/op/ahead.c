@@ -153,7 +153,7 @@ bool coll_ahead_take(struct coll_request *request, u64 *instance)
 	struct coll_requests *reqs = request->reqs;
 
 	lockdep_assert_held(&reqs->state->lock);
-	if (!reqs->ahead.failed || !coll_instance_is_counted(request->instance))
+	if (!reqs->ahead.failed || !coll_instance_is_counted(request->call.instance))
 		return false;
 	reqs->ahead.failed = false;
 	*instance = reqs->ahead.instance;
@@ -164,17 +164,17 @@ bool coll_ahead_take(struct coll_request *request, u64 *instance)
 }
 
 /* A call that was announced before this rank has completed the operation with another one. */
-static const struct coll_unexpected_call *find_differing(struct coll_requests *reqs,
-							 struct coll_signature *own)
+static const struct coll_call *find_differing(struct coll_requests *reqs,
+					      struct coll_signature *own)
 {
-	const struct coll_unexpected_call *call;
+	const struct coll_unexpected_call *entry;
 	u32 i;
 
 	lockdep_assert_held(&reqs->state->lock);
 	for (i = 0; i < COLL_UNEXPECTED_HASH; i++)
-		hlist_for_each_entry(call, &reqs->match.unexpected->calls[i], node)
-			if (coll_ahead_call(reqs, call->instance, own))
-				return call;
+		hlist_for_each_entry(entry, &reqs->match.unexpected->calls[i], node)
+			if (coll_ahead_call(reqs, entry->call.instance, own))
+				return &entry->call;
 	return NULL;
 }
 
@@ -186,7 +186,7 @@ static const struct coll_unexpected_call *find_differing(struct coll_requests *r
  */
 void coll_ahead_run(struct coll_requests *reqs)
 {
-	const struct coll_unexpected_call *call;
+	const struct coll_call *call;
 	struct coll_failure failure;
 	struct coll_signature own;
 	u64 instance;

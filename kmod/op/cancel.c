@@ -69,7 +69,7 @@ int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 nu
 		/* In a failed group all operations fail, with the group's reason. */
 		err = -EALREADY;
 	} else {
-		u64 instance = request->instance;
+		u64 instance = request->call.instance;
 
 		request->cancelled = true;
 		/*

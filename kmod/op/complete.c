@@ -90,7 +90,7 @@ static void note_completion(const struct coll_request *request, bool failed)
 	last->has_completed = true;
 	last->completed_opcode = request->op.opcode;
 	last->completed_kind = failed ? reqs->last_failure.reason.kind : COLLECTIVE_REASON_NONE;
-	last->completed = request->instance;
+	last->completed = request->call.instance;
 }
 
 /**
@@ -102,14 +102,14 @@ static void note_completion(const struct coll_request *request, bool failed)
 struct coll_request *coll_request_complete(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
-	u64 failed_instance = request->instance;
+	u64 failed_instance = request->call.instance;
 	struct coll_request *next;
 	bool failed, ahead = false;
 	u64 now;
 
 	request->received = request_received(request);
 	if (!request->error) {
-		coll_ahead_succeeded(reqs, request->instance);
+		coll_ahead_succeeded(reqs, request->call.instance);
 		ahead = coll_ahead_take(request, &failed_instance);
 	}
 	if (request->error)
@@ -117,7 +117,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 	else if (request->received > request->plan.count)
 		request->error = -EMSGSIZE;
 	failed = request->error && request->error != -EMSGSIZE;
-	now = coll_record_done(&reqs->state->trace, request->instance, request->error,
+	now = coll_record_done(&reqs->state->trace, request->call.instance, request->error,
 			       failed ? &reqs->last_failure.reason : NULL, request->submit_ns);
 	coll_times_add(request, now);
 	note_completion(request, failed);

@@ -50,7 +50,7 @@ static u32 missing_rank(const struct coll_request *request)
 		return request->plan.root;
 	if (!coll_match_waits(request))
 		return COLLECTIVE_RANK_NONE;
-	return request->rounds_heard & BIT(0) ? COLLECTIVE_RANK_NONE :
+	return request->call.rounds_heard & BIT(0) ? COLLECTIVE_RANK_NONE :
 					 coll_match_prev_peer(request->reqs, 0);
 }
 
@@ -86,11 +86,11 @@ static void tell_slow(struct coll_request *request)
 		.kind = COLLECTIVE_EVENT_KIND_SLOW,
 		.state = state->value,
 		.request = request->id,
-		.instance = request->instance,
+		.instance = request->call.instance,
 		.age_ns = ktime_get_ns() - request->submit_ns,
 		.left_ms = jiffies_to_msecs(max(left, 0L)),
 		.calls = {
-			{ .rank = request->reqs->id->rank, .signature = request->signature },
+			{ .rank = request->reqs->id->rank, .signature = request->call.signature },
 			{ .rank = COLLECTIVE_RANK_NONE },
 		},
 	};
@@ -133,7 +133,7 @@ void coll_expire_work(struct work_struct *work)
 		}
 		if (request && !request->abort.error) {
 			failure = deadline_failure(request);
-			coll_match_fail(reqs, request, request->instance, &failure);
+			coll_match_fail(reqs, request, request->call.instance, &failure);
 			continue;
 		}
 		if (request) {

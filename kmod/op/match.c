@@ -73,7 +73,7 @@ u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round)
 u32 coll_match_awaited(const struct coll_request *request)
 {
 	u32 round, rounds = coll_match_rounds(request->reqs->id->nranks);
-	u32 heard = READ_ONCE(request->rounds_heard);
+	u32 heard = READ_ONCE(request->call.rounds_heard);
 
 	for (round = 0; round < rounds; round++)
 		if (!(heard & BIT(round)))
@@ -103,7 +103,7 @@ bool coll_match_waits(const struct coll_request *request)
 	if (request->reqs->id->nranks == 1 || coll_plan_is_p2p(&request->plan))
 		return false;
 	return !request->implicit_match ||
-	       request->signature.flags & COLLECTIVE_F_KEYED;
+	       request->call.signature.flags & COLLECTIVE_F_KEYED;
 }
 
 /* Have all rounds before this one been heard? */
@@ -114,38 +114,40 @@ static bool may_announce(u32 rounds_heard, u32 round)
 	return (rounds_heard & needed) == needed;
 }
 
-static void announce(struct coll_requests *reqs, u64 instance, u32 round,
-		     const struct coll_signature *signature)
+/*
+ * Announce a call of this rank in all rounds below @rounds in which that is possible now.  @balance
+ * is what this rank adds to the sum of counts that only two ranks know.
+ */
+static void announce(struct coll_requests *reqs, struct coll_call *call, u32 rounds, u64 balance)
 {
 	struct coll_control control = {
 		.kind = COLL_CONTROL_ANNOUNCE,
-		.instance = instance,
-		.position = round,
-		.signature = *signature,
+		.instance = call->instance,
+		.signature = call->signature,
 	};
-	u32 next = coll_match_next_peer(reqs, round);
+	struct coll_link *next;
 
-	coll_link_queue_frame(coll_link_get(reqs->net, next), &control);
+	/* At most COLL_ROUNDS_MAX rounds. */
+	for (; call->rounds_sent < rounds && may_announce(call->rounds_heard, call->rounds_sent);
+	     call->rounds_sent++) {
+		if (coll_signature_paired(&call->signature))
+			coll_balance_put(call->balances, balance, reqs->id->nranks,
+					 call->rounds_sent, &control.signature);
+		control.position = call->rounds_sent;
+		next = coll_link_get(reqs->net, coll_match_next_peer(reqs, call->rounds_sent));
+		coll_link_queue_frame(next, &control);
+	}
 }
 
 /*
- * Send the announcements that are possible now.  If the request does not wait for them, round 0 is
- * enough: a mismatch always shows between two neighbours.
+ * If the request does not wait for announcements, round 0 is enough: a mismatch always shows
+ * between two neighbours.
  */
-static void send_rounds(struct coll_request *request)
+static void announce_request(struct coll_request *request)
 {
-	struct coll_requests *reqs = request->reqs;
-	u32 rounds = coll_match_waits(request) ? coll_match_rounds(reqs->id->nranks) : 1;
-	struct coll_signature signature = request->signature;
+	u32 rounds = coll_match_waits(request) ? coll_match_rounds(request->reqs->id->nranks) : 1;
 
-	/* At most COLL_ROUNDS_MAX rounds. */
-	for (; request->rounds_sent < rounds &&
-	     may_announce(request->rounds_heard, request->rounds_sent); request->rounds_sent++) {
-		if (coll_signature_paired(&signature))
-			coll_balance_put(request->balances, request->balance, reqs->id->nranks,
-					 request->rounds_sent, &signature);
-		announce(reqs, request->instance, request->rounds_sent, &signature);
-	}
+	announce(request->reqs, &request->call, rounds, request->balance);
 }
 
 /* A deferred announcement is sent once a peer announces, payload mismatches, or time passes. */
@@ -154,17 +156,17 @@ static void announce_now(struct coll_request *request)
 	if (request->match != COLL_MATCH_DEFERRED)
 		return;
 	coll_request_set_match(request, COLL_MATCH_SETTLED);
-	send_rounds(request);
+	announce_request(request);
 }
 
-static bool all_heard(const struct coll_requests *reqs, u32 rounds_heard)
+static bool all_heard(const struct coll_requests *reqs, const struct coll_call *call)
 {
-	return rounds_heard == BIT(coll_match_rounds(reqs->id->nranks)) - 1;
+	return call->rounds_heard == BIT(coll_match_rounds(reqs->id->nranks)) - 1;
 }
 
 static bool match_complete(const struct coll_request *request)
 {
-	return all_heard(request->reqs, request->rounds_heard);
+	return all_heard(request->reqs, &request->call);
 }
 
 /* Return: true if all ranks have been heard and counts that only two ranks know differ. */
@@ -172,9 +174,9 @@ static bool match_unbalanced(const struct coll_request *request, struct coll_fai
 {
 	u64 total;
 
-	if (!coll_signature_paired(&request->signature) || !match_complete(request))
+	if (!coll_signature_paired(&request->call.signature) || !match_complete(request))
 		return false;
-	total = coll_balance_total(request->balances, request->balance,
+	total = coll_balance_total(request->call.balances, request->balance,
 				   request->reqs->id->nranks);
 	if (total)
 		*failure = coll_match_balance_failure(request, total);
@@ -199,45 +201,45 @@ static bool is_decided(struct coll_request *request)
 		return false;
 	coll_request_set_match(request, COLL_MATCH_SETTLED);
 	kick_if_departed(request->reqs);
-	coll_record_agreed(&request->reqs->state->trace, request->instance);
+	coll_record_agreed(&request->reqs->state->trace, request->call.instance);
 	return true;
 }
 
-/* A peer that has left without announcing a call in the other rounds, or COLL_NO_RANK. */
-static u32 find_departed(const struct coll_requests *reqs, u32 rounds_heard)
+/* A peer that has left without announcing a call, or COLL_NO_RANK. */
+static u32 find_departed(const struct coll_requests *reqs, const struct coll_call *call)
 {
 	u32 round;
 
 	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++) {
 		u32 peer = coll_match_prev_peer(reqs, round);
 
-		if (!(rounds_heard & BIT(round)) &&
+		if (!(call->rounds_heard & BIT(round)) &&
 		    READ_ONCE(coll_link_get(reqs->net, peer)->peer_left))
 			return peer;
 	}
 	return COLL_NO_RANK;
 }
 
-/* A peer that has left without announcing the call, or COLL_NO_RANK. */
+/* The same for the call of a request that waits for announcements. */
 static u32 departed_peer(const struct coll_request *request)
 {
 	if (request->match != COLL_MATCH_PENDING || request->abort.at_start)
 		return COLL_NO_RANK;
-	return find_departed(request->reqs, request->rounds_heard);
+	return find_departed(request->reqs, &request->call);
 }
 
 /* The same for the calls that this rank keeps. */
 static u32 departed_from_kept(const struct coll_requests *reqs)
 {
 	const struct coll_unexpected *unexpected = reqs->match.unexpected;
-	const struct coll_unexpected_call *call;
+	const struct coll_unexpected_call *entry;
 	u32 i, peer;
 
 	lockdep_assert_held(&reqs->state->lock);
 	for (i = 0; reqs->match.kept && i < COLL_UNEXPECTED_HASH; i++)
-		hlist_for_each_entry(call, &unexpected->calls[i], node) {
-			peer = call->is_own ? find_departed(reqs, call->rounds_heard) :
-					      COLL_NO_RANK;
+		hlist_for_each_entry(entry, &unexpected->calls[i], node) {
+			peer = entry->call.is_own ? find_departed(reqs, &entry->call) :
+						    COLL_NO_RANK;
 			if (peer != COLL_NO_RANK)
 				return peer;
 		}
@@ -248,23 +250,24 @@ static u32 departed_from_kept(const struct coll_requests *reqs)
 static void apply_unexpected(struct coll_request *request, struct coll_failure *failure)
 {
 	struct coll_requests *reqs = request->reqs;
+	struct coll_call *own = &request->call;
 	const struct coll_failure *failed = coll_failed_ops_find(reqs->state->failed_ops,
-								 request->instance);
-	const struct coll_unexpected_call *call = coll_unexpected_find(reqs, request->instance);
+								 own->instance);
+	const struct coll_call *call = coll_unexpected_find(reqs, own->instance);
 
 	if (failed) {
 		*failure = *failed;
-	} else if (call && coll_signatures_differ(&call->signature, &request->signature)) {
+	} else if (call && coll_signatures_differ(&call->signature, &own->signature)) {
 		u32 peer = coll_match_prev_peer(reqs, __ffs(call->rounds_heard));
 
 		*failure = coll_match_signature_failure(peer, &call->signature,
-							reqs->id->rank, &request->signature);
+							reqs->id->rank, &own->signature);
 	} else if (call) {
-		request->rounds_heard = call->rounds_heard;
+		own->rounds_heard = call->rounds_heard;
 	}
-	if (request->rounds_heard && coll_signature_paired(&request->signature))
-		memcpy(request->balances, call->balances, sizeof(request->balances));
-	coll_unexpected_remove(reqs, request->instance);
+	if (own->rounds_heard && coll_signature_paired(&own->signature))
+		memcpy(own->balances, call->balances, sizeof(own->balances));
+	coll_unexpected_remove(reqs, own->instance);
 }
 
 /**
@@ -288,10 +291,10 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	apply_unexpected(request, failure);
 	if (failure->reason.kind != COLLECTIVE_REASON_NONE || coll_plan_is_p2p(&request->plan))
 		return false;
-	if (request->match == COLL_MATCH_SETTLED && !request->rounds_heard)
+	if (request->match == COLL_MATCH_SETTLED && !request->call.rounds_heard)
 		coll_request_set_match(request, COLL_MATCH_DEFERRED);
 	else
-		send_rounds(request);
+		announce_request(request);
 	departed = departed_peer(request);
 	if (departed != COLL_NO_RANK)
 		failure->reason = (struct coll_reason){
@@ -318,8 +321,8 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 bool coll_match_may_go_on(const struct coll_request *request)
 {
 	return !request->reqs->id->board && coll_plan_may_run_ahead(&request->plan) &&
-	       coll_match_waits(request) && coll_instance_is_counted(request->instance) &&
-	       !coll_signature_paired(&request->signature);
+	       coll_match_waits(request) && coll_instance_is_counted(request->call.instance) &&
+	       !coll_signature_paired(&request->call.signature);
 }
 
 /**
@@ -340,12 +343,10 @@ bool coll_match_go_on(struct coll_request *request)
 }
 
 /* A call that this rank keeps was heard in a round: announce it in others, or forget it. */
-static void kept_heard(struct coll_requests *reqs, struct coll_unexpected_call *call)
+static void kept_heard(struct coll_requests *reqs, struct coll_call *call)
 {
-	for (; call->rounds_sent < coll_match_rounds(reqs->id->nranks) &&
-	     may_announce(call->rounds_heard, call->rounds_sent); call->rounds_sent++)
-		announce(reqs, call->instance, call->rounds_sent, &call->signature);
-	if (!all_heard(reqs, call->rounds_heard))
+	announce(reqs, call, coll_match_rounds(reqs->id->nranks), 0);
+	if (!all_heard(reqs, call))
 		return;
 	/* A later operation may have failed. */
 	if (call->instance + 1 == reqs->next_instance)
@@ -360,7 +361,7 @@ static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 			    const struct coll_signature *signature,
 			    const struct coll_balance *balance, struct coll_failure *failure)
 {
-	struct coll_unexpected_call *call = coll_unexpected_get_or_add(reqs, instance);
+	struct coll_call *call = coll_unexpected_get_or_add(reqs, instance);
 
 	if (IS_ERR_OR_NULL(call))
 		return PTR_ERR_OR_ZERO(call);
@@ -390,23 +391,24 @@ static bool match_request(struct coll_request *request, u32 round,
 			  const struct coll_balance *balance, struct coll_failure *failure)
 {
 	struct coll_requests *reqs = request->reqs;
+	struct coll_call *call = &request->call;
 	u32 first = BIT(round) >> 1;
 
-	if (coll_signatures_differ(&request->signature, signature)) {
-		u32 rounds_heard = request->rounds_heard & first;
+	if (coll_signatures_differ(&call->signature, signature)) {
+		u32 rounds_heard = call->rounds_heard & first;
 
 		*failure = coll_match_signature_failure(coll_match_prev_peer(reqs, round),
 							signature,
 							known_caller(reqs, rounds_heard, round),
-							&request->signature);
+							&call->signature);
 		return true;
 	}
-	request->rounds_heard |= BIT(round);
-	request->balances[round] = *balance;
+	call->rounds_heard |= BIT(round);
+	call->balances[round] = *balance;
 	if (request->match == COLL_MATCH_DEFERRED)
 		coll_request_set_match(request, COLL_MATCH_SETTLED);
 	if (!request->abort.error)
-		send_rounds(request);
+		announce_request(request);
 	if (match_unbalanced(request, failure))
 		return true;
 	if (request->mismatch_peer == COLL_NO_RANK || !match_complete(request))
@@ -447,7 +449,7 @@ int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 	coll_process_sync(reqs);
 	request = coll_request_by_instance(reqs, instance);
 	/* If the round was heard already, the frame belongs to the next use of the key. */
-	if (request && !(request->rounds_heard & BIT(control->position))) {
+	if (request && !(request->call.rounds_heard & BIT(control->position))) {
 		fails = match_request(request, control->position, &signature, &balance,
 				      &failure);
 		decided = !fails && is_decided(request);
@@ -511,8 +513,8 @@ void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 p
 		if (request->plan.schedule->board &&
 		    coll_ahead_call_of(reqs, peer, instance, &theirs)) {
 			failure = coll_match_signature_failure(peer, &theirs, reqs->id->rank,
-							       &request->signature);
-			fails = coll_signatures_differ(&theirs, &request->signature);
+							       &request->call.signature);
+			fails = coll_signatures_differ(&theirs, &request->call.signature);
 		} else {
 			failure = coll_match_mismatch_failure(request);
 			fails = coll_plan_is_p2p(&request->plan) || match_complete(request);
@@ -621,7 +623,7 @@ static void fail_unexplained(struct coll_requests *reqs, u64 now)
 			continue;
 		failure = coll_match_mismatch_failure(request);
 		/* Further ones fail at the next heartbeat. */
-		coll_match_fail(reqs, request, request->instance, &failure);
+		coll_match_fail(reqs, request, request->call.instance, &failure);
 		return;
 	}
 	spin_unlock(&reqs->state->lock);

@@ -9,10 +9,10 @@
 #include <linux/collective.h>
 
 #include "core/engine/engine.h"
-#include "core/match/balance.h"
 #include "core/match/distance.h"
 #include "fail/member_state.h"
 #include "limits.h"
+#include "op/call.h"
 
 struct coll_link;
 struct coll_request;
@@ -22,21 +22,11 @@ struct coll_requests;
  * struct coll_unexpected_call - a call of an operation that is not in flight here: this rank has
  * not submitted it, or has completed it before it has heard all others
  * @node: in coll_unexpected.calls, or in its @spare
- * @instance: of the operation
- * @rounds_heard: bit (1 << round) for each round in which the call was announced
- * @rounds_sent: rounds in which this rank has announced it
- * @is_own: true if this rank has completed it
- * @signature: of the call
- * @balances: sums of counts that only two ranks know, for the rounds in @rounds_heard
+ * @call: of the operation; this rank's own if it has completed it
  */
 struct coll_unexpected_call {
 	struct hlist_node node;
-	u64 instance;
-	u16 rounds_heard;
-	u8 rounds_sent;
-	bool is_own;
-	struct coll_signature signature;
-	struct coll_balance balances[COLL_ROUNDS_MAX];
+	struct coll_call call;
 };
 
 /* Unexpected calls that need no allocation: those of ranks that are a few operations ahead. */
@@ -144,8 +134,8 @@ void coll_match_fail_started(struct coll_requests *reqs, u64 instance,
 /* unexpected_calls.c */
 int coll_unexpected_setup(struct coll_requests *reqs);
 void coll_unexpected_cleanup(struct coll_requests *reqs);
-struct coll_unexpected_call *coll_unexpected_find(const struct coll_requests *reqs, u64 instance);
-struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance);
+struct coll_call *coll_unexpected_find(const struct coll_requests *reqs, u64 instance);
+struct coll_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance);
 void coll_unexpected_remove(struct coll_requests *reqs, u64 instance);
 bool coll_unexpected_keep(const struct coll_request *request);
 bool coll_unexpected_keeps(const struct coll_requests *reqs, u64 instance);

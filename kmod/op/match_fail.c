@@ -63,7 +63,7 @@ struct coll_failure coll_match_mismatch_failure(const struct coll_request *reque
 	struct coll_failure failure = failure_mismatch(request->mismatch_peer, rank);
 
 	failure.calls[1] = (struct coll_rank_call){ .rank = rank,
-						   .signature = request->signature };
+						   .signature = request->call.signature };
 	return failure;
 }
 
@@ -77,7 +77,7 @@ struct coll_failure coll_match_mismatch_failure(const struct coll_request *reque
  */
 struct coll_failure coll_match_balance_failure(const struct coll_request *request, u64 total)
 {
-	struct coll_signature sent = request->signature, expected = request->signature;
+	struct coll_signature sent = request->call.signature, expected = request->call.signature;
 	struct coll_imbalance between;
 
 	if (coll_balance_find(&request->plan, total, &between)) {

@@ -234,11 +234,11 @@ static enum coll_order_found process_place(struct coll_request *request)
 	struct coll_board_words *words = reqs->process.words;
 
 	if (request->origin != COLL_FROM_CALL)
-		return request->instance == reqs->next_instance ?
-		       coll_order_resume(words, reqs->next_instance, request->instance) :
+		return request->call.instance == reqs->next_instance ?
+		       coll_order_resume(words, reqs->next_instance, request->call.instance) :
 		       COLL_ORDER_BROKEN;
 	return coll_order_admit(words, reqs->next_instance, request->plan.schedule->board,
-				&request->instance);
+				&request->call.instance);
 }
 
 /**
@@ -264,7 +264,7 @@ int coll_process_place(struct coll_request *request)
 	if (!process->words) {
 		if (begun)
 			return -EINVAL;
-		request->instance = reqs->next_instance;
+		request->call.instance = reqs->next_instance;
 	} else {
 		switch (process_place(request)) {
 		case COLL_ORDER_READY:

@@ -83,7 +83,7 @@ static void answer_oldest(struct coll_answer *answer, const struct coll_requests
 	list_for_each_entry(request, &reqs->inflight_list, node) {
 		if (request->abort.error)
 			continue;
-		answer->oldest = request->instance;
+		answer->oldest = request->call.instance;
 		answer->oldest_opcode = request->op.opcode;
 		answer->oldest_state = coll_request_state(request);
 		answer->oldest_age_ms = age_ms(request->submit_ns, now);

@@ -336,8 +336,9 @@ static struct coll_request *request_build(struct coll_requests *reqs,
 	request->layout = layout;
 	request->eager = coll_plan_eager(&plan);
 	request->implicit_match = coll_plan_implicit_match(&plan);
-	request->signature = coll_request_signature(op, &plan, &footprint);
-	if (coll_signature_paired(&request->signature))
+	request->call.is_own = true;
+	request->call.signature = coll_request_signature(op, &plan, &footprint);
+	if (coll_signature_paired(&request->call.signature))
 		request->balance = coll_balance_own(&request->plan);
 	return request;
 }
@@ -555,7 +556,7 @@ struct coll_request *coll_request_new_begun(struct coll_requests *reqs,
 		return request;
 	request_prepare(request);
 	request->origin = begun->origin;
-	request->instance = begun->instance;
+	request->call.instance = begun->instance;
 	if (begun->submit_ns)
 		request->submit_ns = begun->submit_ns;
 	err = begun->input ? request_bounce(request, begun->input) : request_pin(request);

@@ -8,9 +8,9 @@
 #include <linux/collective.h>
 
 #include "core/engine/engine.h"
-#include "core/match/balance.h"
 #include "fail/member_state.h"
 #include "lane/part.h"
+#include "op/call.h"
 #include "op/footprint.h"
 #include "op/layout.h"
 #include "op/process_ops.h"
@@ -55,9 +55,8 @@ enum coll_request_match {
  *
  * @reqs: of the member [c]
  * @op: the call, as it came from user space [c]
- * @signature: part of the call that must be the same on all ranks [c]
+ * @call: the part of it that must be the same on all ranks, and the identity of the operation
  * @balance: what this rank adds to the sum of counts that only two ranks know [c]
- * @balances: sums that other ranks have announced, valid for the rounds in @rounds_heard [l]
  * @plan: the call as the schedules see it, on any lane [c]
  * @footprint: bytes of the buffers that the call touches [c]
  * @nparts: number of parts [c]
@@ -75,7 +74,6 @@ enum coll_request_match {
  *	one that has [l]
  * @counted: in coll_requests.counted, if the request has no key [l]
  * @id: number by which threads wait for the request; from 1, local to the member [c]
- * @instance: identity of the operation, the same on all ranks [c]
  * @charged: bytes charged for the scratch memory of the parts; uncharged when that is freed
  * @layout: where the blocks lie in the buffers; NULL: one after the other [c]
  * @buffer: memory by enum coll_area; the same twice if in place; NULL: not used [c]
@@ -104,9 +102,6 @@ enum coll_request_match {
  *	report themselves [l]
  * @calls_peer: rank whose announcement was missing at @calls_after [a]
  * @queued: time behind an operation of the same instance; units of 2^COLL_TIME_SHIFT ns [l]
- * @rounds_sent: rounds in which this rank has announced its call [l]
- * @rounds_heard: bit (1 << round) for each round in which an equal call was announced to this rank
- *	[l]
  * @mismatch_peer: sender of payload that did not match the operation; COLL_NO_RANK: none [l]
  * @mismatch_ns: time at which that was seen; ns [l]
  * @parts_pending: parts that are not complete, including one for matching if it is waited for [a]
@@ -116,9 +111,8 @@ enum coll_request_match {
 struct coll_request {
 	struct coll_requests *reqs;
 	struct collective_op op;
-	struct coll_signature signature;
+	struct coll_call call;
 	u64 balance;
-	struct coll_balance balances[COLL_ROUNDS_MAX];
 	struct coll_plan plan;
 	struct coll_footprint footprint;
 	u32 nparts;
@@ -133,7 +127,6 @@ struct coll_request {
 	struct list_head same_instance;
 	struct list_head counted;
 	u64 id;
-	u64 instance;
 	u64 charged;
 	struct coll_block_layout *layout;
 	struct coll_buffer *buffer[COLL_AREA_SCRATCH];
@@ -160,8 +153,6 @@ struct coll_request {
 	bool absent_pending;
 	u16 calls_peer;
 	u32 queued;
-	u32 rounds_sent;
-	u32 rounds_heard;
 	u32 mismatch_peer;
 	u64 mismatch_ns;
 	atomic_t parts_pending;

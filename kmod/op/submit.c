@@ -37,8 +37,8 @@ static void start_lanes(struct coll_request *request)
 		part->mismatch_peer = COLL_NO_RANK;
 		args->plan = request->plan;
 		args->eager = request->eager;
-		args->instance = request->instance;
-		args->signature = request->implicit_match ? &request->signature : NULL;
+		args->instance = request->call.instance;
+		args->signature = request->implicit_match ? &request->call.signature : NULL;
 		args->user = part;
 		for (area = 0; area < COLL_AREA_SCRATCH; area++) {
 			args->area[area] = request->mem[area];
@@ -80,7 +80,7 @@ static int check_space(const struct coll_request *request)
 		return reqs->nrequests == COLL_INFLIGHT ? -EAGAIN : 0;
 	if (coll_table_full(reqs))
 		return -EAGAIN;
-	if (p2p || request->signature.flags & COLLECTIVE_F_KEYED)
+	if (p2p || request->call.signature.flags & COLLECTIVE_F_KEYED)
 		return coll_unexpected_full(reqs) ? -ENOSPC : 0;
 	/* Other ranks may be behind what is in flight, and behind what is complete. */
 	return coll_requests_unsettled(reqs) >= COLL_INFLIGHT || coll_request_too_far_ahead(reqs) ?
@@ -90,13 +90,13 @@ static int check_space(const struct coll_request *request)
 static bool is_counted(const struct coll_request *request)
 {
 	return !coll_plan_is_p2p(&request->plan) &&
-	       !(request->signature.flags & COLLECTIVE_F_KEYED);
+	       !(request->call.signature.flags & COLLECTIVE_F_KEYED);
 }
 
 /* The instance of a message, or of an operation with a key, the same on all its ranks. */
 static u64 make_instance(const struct coll_request *request)
 {
-	bool keyed = request->signature.flags & COLLECTIVE_F_KEYED;
+	bool keyed = request->call.signature.flags & COLLECTIVE_F_KEYED;
 	const struct coll_plan *plan = &request->plan;
 	const struct coll_link *link;
 
@@ -117,7 +117,7 @@ static int take_instance(struct coll_request *request)
 		return coll_process_place(request);
 	if (request->origin != COLL_FROM_CALL)
 		return -EINVAL;
-	request->instance = make_instance(request);
+	request->call.instance = make_instance(request);
 	return 0;
 }
 
@@ -126,10 +126,10 @@ static void advance_counters(struct coll_request *request)
 {
 	struct coll_link *link;
 
-	if (request->signature.flags & COLLECTIVE_F_KEYED)
+	if (request->call.signature.flags & COLLECTIVE_F_KEYED)
 		return;
 	if (!coll_plan_is_p2p(&request->plan)) {
-		request->reqs->next_instance = request->instance + 1;
+		request->reqs->next_instance = request->call.instance + 1;
 		coll_process_notice(request->reqs);
 		request->reqs->last_submit_ns = request->submit_ns;
 		coll_unexpected_submitted(request->reqs);
@@ -152,7 +152,7 @@ static void advance_counters(struct coll_request *request)
 static bool never_starts(const struct coll_request *request,
 			 const struct coll_failure *failure)
 {
-	return !coll_instance_is_counted(request->instance) &&
+	return !coll_instance_is_counted(request->call.instance) &&
 	       failure->reason.kind != COLLECTIVE_REASON_NONE &&
 	       failure->reason.kind != COLLECTIVE_REASON_LEFT;
 }
@@ -180,7 +180,7 @@ static void start_result_init(struct start_result *result)
 static void start_request(struct coll_request *request, struct start_result *result)
 {
 	coll_timer_arm(request);
-	result->instance = request->instance;
+	result->instance = request->call.instance;
 	result->ended = coll_match_start(request, &result->failure);
 	if (request->cancelled)
 		result->failure = coll_cancel_failure(request->reqs);
@@ -226,7 +226,7 @@ static void note_submission(const struct coll_request *request)
 
 	last->has_submitted = true;
 	last->submitted_opcode = request->op.opcode;
-	last->submitted = request->instance;
+	last->submitted = request->call.instance;
 	last->submitted_at = request->submit_ns;
 }
 
@@ -247,7 +247,7 @@ static void count_submission(const struct coll_request *request)
 	struct coll_requests *reqs = request->reqs;
 
 	atomic64_inc(&reqs->counters.submitted);
-	coll_record_submit(&reqs->state->trace, request->instance, &request->signature,
+	coll_record_submit(&reqs->state->trace, request->call.instance, &request->call.signature,
 			   request->footprint.block, request->nparts, request->submit_ns);
 }
 
@@ -282,7 +282,7 @@ static int admit(struct coll_request *request, struct coll_wait *wait,
 	advance_counters(request);
 	note_submission(request);
 	if (coll_plan_is_p2p(&request->plan))
-		request->first_lane = request->instance % reqs->id->nlanes;
+		request->first_lane = request->call.instance % reqs->id->nlanes;
 	start_result_init(result);
 	if (request->origin != COLL_FROM_THREAD)
 		count_submission(request);
@@ -311,7 +311,7 @@ static u32 start_next(struct coll_request *request, struct start_result *result)
 	if (reqs->state->aborted && coll_state_is_final(reqs->state, ktime_get_ns())) {
 		result->ended = atomic_read(&request->parts_pending);
 	} else {
-		now = coll_record_begin(&reqs->state->trace, request->instance);
+		now = coll_record_begin(&reqs->state->trace, request->call.instance);
 		coll_times_queued(request, now);
 		start_request(request, result);
 		kick_lanes(request);

@@ -35,7 +35,7 @@ bool coll_table_full(struct coll_requests *reqs)
 	if (reqs->nrequests == COLL_INFLIGHT)
 		return true;
 	oldest = list_first_entry_or_null(&reqs->counted, struct coll_request, counted);
-	return oldest && reqs->next_instance - oldest->instance >= COLL_INFLIGHT;
+	return oldest && reqs->next_instance - oldest->call.instance >= COLL_INFLIGHT;
 }
 
 static u32 table_bytes(u32 size)
@@ -178,7 +178,7 @@ static struct coll_request *find_oldest(struct coll_requests *reqs, u64 instance
 	struct coll_request *request;
 
 	hlist_for_each_entry(request, request_bucket(reqs, instance), instance_node)
-		if (request->instance == instance)
+		if (request->call.instance == instance)
 			return request;
 	return NULL;
 }
@@ -231,7 +231,7 @@ void coll_request_set_match(struct coll_request *request, enum coll_request_matc
 {
 	request->match = match;
 	WRITE_ONCE(request->abort.matching, match == COLL_MATCH_PENDING &&
-		   coll_signature_paired(&request->signature));
+		   coll_signature_paired(&request->call.signature));
 }
 
 /**
@@ -243,18 +243,19 @@ void coll_request_set_match(struct coll_request *request, enum coll_request_matc
 void coll_table_start(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
-	struct coll_request *first = find_oldest(reqs, request->instance);
+	const u64 instance = request->call.instance;
+	struct coll_request *first = find_oldest(reqs, instance);
 
 	coll_request_set_stage(request, first ? COLL_REQUEST_QUEUED : COLL_REQUEST_STARTED);
 	INIT_LIST_HEAD(&request->same_instance);
 	INIT_LIST_HEAD(&request->counted);
 	list_add_tail(&request->node, &reqs->inflight_list);
-	if (coll_instance_is_counted(request->instance))
+	if (coll_instance_is_counted(instance))
 		list_add_tail(&request->counted, &reqs->counted);
 	if (first)
 		list_add_tail(&request->same_instance, &first->same_instance);
 	else
-		hlist_add_head(&request->instance_node, request_bucket(reqs, request->instance));
+		hlist_add_head(&request->instance_node, request_bucket(reqs, instance));
 	WRITE_ONCE(reqs->inflight, reqs->inflight + 1);
 }
 
@@ -276,7 +277,7 @@ struct coll_request *coll_table_end(struct coll_request *request)
 	list_del_init(&request->same_instance);
 	hlist_del(&request->instance_node);
 	if (next)
-		hlist_add_head(&next->instance_node, request_bucket(reqs, next->instance));
+		hlist_add_head(&next->instance_node, request_bucket(reqs, next->call.instance));
 	list_del(&request->counted);
 	list_del_init(&request->node);
 	WRITE_ONCE(reqs->inflight, reqs->inflight - 1);

@@ -58,19 +58,19 @@ int coll_unexpected_setup(struct coll_requests *reqs)
 }
 
 static bool is_reserve(const struct coll_unexpected *unexpected,
-		       const struct coll_unexpected_call *call)
+		       const struct coll_unexpected_call *entry)
 {
-	return call >= unexpected->reserve &&
-	       call < unexpected->reserve + COLL_UNEXPECTED_SPARE;
+	return entry >= unexpected->reserve &&
+	       entry < unexpected->reserve + COLL_UNEXPECTED_SPARE;
 }
 
-static void unexpected_free(struct coll_requests *reqs, struct coll_unexpected_call *call)
+static void unexpected_free(struct coll_requests *reqs, struct coll_unexpected_call *entry)
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
 
-	hlist_del(&call->node);
+	hlist_del(&entry->node);
 	unexpected->ncalls--;
-	if (call->is_own) {
+	if (entry->call.is_own) {
 		WRITE_ONCE(reqs->match.kept, reqs->match.kept - 1);
 		/* A LEAVE may wait for it, and coll_match_run() gives its place to a request. */
 		if (!reqs->match.kept)
@@ -78,39 +78,39 @@ static void unexpected_free(struct coll_requests *reqs, struct coll_unexpected_c
 		if (reqs->match.kept_out)
 			coll_runner_kick(reqs->net->control);
 	}
-	if (is_reserve(unexpected, call)) {
-		hlist_add_head(&call->node, &unexpected->spare);
+	if (is_reserve(unexpected, entry)) {
+		hlist_add_head(&entry->node, &unexpected->spare);
 		return;
 	}
-	coll_uncharge(reqs->charges, sizeof(*call));
-	kfree(call);
+	coll_uncharge(reqs->charges, sizeof(*entry));
+	kfree(entry);
 }
 
 /* Return: one of those that need no allocation, or NULL. */
 static struct coll_unexpected_call *unexpected_take_spare(struct coll_unexpected *unexpected)
 {
-	struct coll_unexpected_call *call;
+	struct coll_unexpected_call *entry;
 
 	if (hlist_empty(&unexpected->spare))
 		return NULL;
-	call = hlist_entry(unexpected->spare.first, struct coll_unexpected_call, node);
-	hlist_del(&call->node);
-	return call;
+	entry = hlist_entry(unexpected->spare.first, struct coll_unexpected_call, node);
+	hlist_del(&entry->node);
+	return entry;
 }
 
-/* Return: a call that is not zeroed; or -EDQUOT or -ENOMEM as a pointer. */
+/* Return: one that is not zeroed; or -EDQUOT or -ENOMEM as a pointer. */
 static struct coll_unexpected_call *unexpected_alloc(struct coll_requests *reqs)
 {
-	struct coll_unexpected_call *call;
+	struct coll_unexpected_call *entry;
 	int err;
 
-	err = coll_charge(reqs->charges, sizeof(*call));
+	err = coll_charge(reqs->charges, sizeof(*entry));
 	if (err)
 		return ERR_PTR(err);
-	call = kmalloc(sizeof(*call), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-	if (call)
-		return call;
-	coll_uncharge(reqs->charges, sizeof(*call));
+	entry = kmalloc(sizeof(*entry), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (entry)
+		return entry;
+	coll_uncharge(reqs->charges, sizeof(*entry));
 	return ERR_PTR(-ENOMEM);
 }
 
@@ -121,7 +121,7 @@ static struct coll_unexpected_call *unexpected_alloc(struct coll_requests *reqs)
 void coll_unexpected_cleanup(struct coll_requests *reqs)
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
-	struct coll_unexpected_call *call;
+	struct coll_unexpected_call *entry;
 	struct hlist_node *next;
 	u32 i;
 
@@ -130,8 +130,8 @@ void coll_unexpected_cleanup(struct coll_requests *reqs)
 	/* No place is needed any more. */
 	reqs->match.kept_out = false;
 	for (i = 0; i < COLL_UNEXPECTED_HASH; i++)
-		hlist_for_each_entry_safe(call, next, &unexpected->calls[i], node)
-			unexpected_free(reqs, call);
+		hlist_for_each_entry_safe(entry, next, &unexpected->calls[i], node)
+			unexpected_free(reqs, entry);
 	kvfree(unexpected);
 	reqs->match.unexpected = NULL;
 }
@@ -141,10 +141,22 @@ static struct hlist_head *unexpected_bucket(const struct coll_requests *reqs, u6
 	return &reqs->match.unexpected->calls[coll_instance_hash(instance, COLL_UNEXPECTED_HASH)];
 }
 
-static void unexpected_add(struct coll_requests *reqs, struct coll_unexpected_call *call)
+static void unexpected_add(struct coll_requests *reqs, struct coll_unexpected_call *entry)
 {
 	reqs->match.unexpected->ncalls++;
-	hlist_add_head(&call->node, unexpected_bucket(reqs, call->instance));
+	hlist_add_head(&entry->node, unexpected_bucket(reqs, entry->call.instance));
+}
+
+static struct coll_unexpected_call *unexpected_find(const struct coll_requests *reqs, u64 instance)
+{
+	struct coll_unexpected_call *entry;
+
+	lockdep_assert_held(&reqs->state->lock);
+	/* At most unexpected_max() in all, spread by a factor that no peer knows. */
+	hlist_for_each_entry(entry, unexpected_bucket(reqs, instance), node)
+		if (entry->call.instance == instance)
+			return entry;
+	return NULL;
 }
 
 /**
@@ -154,16 +166,11 @@ static void unexpected_add(struct coll_requests *reqs, struct coll_unexpected_ca
  *
  * Return: the call, or NULL.
  */
-struct coll_unexpected_call *coll_unexpected_find(const struct coll_requests *reqs, u64 instance)
+struct coll_call *coll_unexpected_find(const struct coll_requests *reqs, u64 instance)
 {
-	struct coll_unexpected_call *call;
+	struct coll_unexpected_call *entry = unexpected_find(reqs, instance);
 
-	lockdep_assert_held(&reqs->state->lock);
-	/* At most unexpected_max() in all, spread by a factor that no peer knows. */
-	hlist_for_each_entry(call, unexpected_bucket(reqs, instance), node)
-		if (call->instance == instance)
-			return call;
-	return NULL;
+	return entry ? &entry->call : NULL;
 }
 
 /**
@@ -175,22 +182,23 @@ struct coll_unexpected_call *coll_unexpected_find(const struct coll_requests *re
  * operation is over here or has failed; or as a pointer -EPROTO if the peers announce too many,
  * -EDQUOT or -ENOMEM.
  */
-struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance)
+struct coll_call *coll_unexpected_get_or_add(struct coll_requests *reqs, u64 instance)
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
-	struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
+	struct coll_call *call = coll_unexpected_find(reqs, instance);
+	struct coll_unexpected_call *entry;
 
 	if (call || coll_failed_ops_has(reqs->state->failed_ops, instance) ||
 	    !coll_unexpected_expects(reqs, instance))
 		return call;
 	if (unexpected->ncalls >= unexpected_max(reqs))
 		return ERR_PTR(-EPROTO);
-	call = unexpected_take_spare(unexpected) ?: unexpected_alloc(reqs);
-	if (IS_ERR(call))
-		return call;
-	*call = (struct coll_unexpected_call){ .instance = instance };
-	unexpected_add(reqs, call);
-	return call;
+	entry = unexpected_take_spare(unexpected) ?: unexpected_alloc(reqs);
+	if (IS_ERR(entry))
+		return ERR_CAST(entry);
+	entry->call = (struct coll_call){ .instance = instance };
+	unexpected_add(reqs, entry);
+	return &entry->call;
 }
 
 /**
@@ -200,10 +208,10 @@ struct coll_unexpected_call *coll_unexpected_get_or_add(struct coll_requests *re
  */
 void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
 {
-	struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
+	struct coll_unexpected_call *entry = unexpected_find(reqs, instance);
 
-	if (call)
-		unexpected_free(reqs, call);
+	if (entry)
+		unexpected_free(reqs, entry);
 }
 
 /**
@@ -216,23 +224,17 @@ void coll_unexpected_remove(struct coll_requests *reqs, u64 instance)
 bool coll_unexpected_keep(const struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
-	struct coll_unexpected_call *call;
+	struct coll_unexpected_call *entry;
 
 	lockdep_assert_held(&reqs->state->lock);
 	/* The spare ones are for announcements, which must have a place. */
-	call = reqs->match.kept < COLL_CALLS_AHEAD ? unexpected_alloc(reqs) : ERR_PTR(-EAGAIN);
-	if (IS_ERR(call)) {
+	entry = reqs->match.kept < COLL_CALLS_AHEAD ? unexpected_alloc(reqs) : ERR_PTR(-EAGAIN);
+	if (IS_ERR(entry)) {
 		WRITE_ONCE(reqs->match.kept_out, true);
 		return false;
 	}
-	*call = (struct coll_unexpected_call){
-		.instance = request->instance,
-		.rounds_heard = request->rounds_heard,
-		.rounds_sent = request->rounds_sent,
-		.is_own = true,
-		.signature = request->signature,
-	};
-	unexpected_add(reqs, call);
+	entry->call = request->call;
+	unexpected_add(reqs, entry);
 	WRITE_ONCE(reqs->match.kept, reqs->match.kept + 1);
 	return true;
 }
@@ -246,14 +248,13 @@ bool coll_unexpected_keep(const struct coll_request *request)
  */
 bool coll_unexpected_keeps(const struct coll_requests *reqs, u64 instance)
 {
-	const struct coll_unexpected_call *call = coll_unexpected_find(reqs, instance);
+	const struct coll_call *call = coll_unexpected_find(reqs, instance);
 
 	return call && call->is_own;
 }
 
 /* Has this rank called something else, and completed it? */
-static bool differs_from_own(const struct coll_requests *reqs,
-			     const struct coll_unexpected_call *call)
+static bool differs_from_own(const struct coll_requests *reqs, const struct coll_call *call)
 {
 	struct coll_signature own;
 
@@ -270,21 +271,21 @@ static bool differs_from_own(const struct coll_requests *reqs,
 void coll_unexpected_forget(struct coll_requests *reqs)
 {
 	struct coll_unexpected *unexpected = reqs->match.unexpected;
-	struct coll_unexpected_call *call;
+	struct coll_unexpected_call *entry;
 	struct hlist_node *next;
 	bool differs = false;
 	u32 i;
 
 	lockdep_assert_held(&reqs->state->lock);
 	for (i = 0; unexpected->ncalls && i < COLL_UNEXPECTED_HASH; i++)
-		hlist_for_each_entry_safe(call, next, &unexpected->calls[i], node)
-			if (!coll_instance_is_counted(call->instance) || call->is_own ||
-			    call->instance >= reqs->next_instance)
+		hlist_for_each_entry_safe(entry, next, &unexpected->calls[i], node)
+			if (!coll_instance_is_counted(entry->call.instance) || entry->call.is_own ||
+			    entry->call.instance >= reqs->next_instance)
 				continue;
-			else if (differs_from_own(reqs, call))
+			else if (differs_from_own(reqs, &entry->call))
 				differs = true;
 			else
-				unexpected_free(reqs, call);
+				unexpected_free(reqs, entry);
 	if (!differs)
 		return;
 	WRITE_ONCE(reqs->match.differs, true);

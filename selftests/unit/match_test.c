@@ -143,7 +143,7 @@ void coll_link_ping(struct coll_link *link, u64 now)
 void coll_request_report(struct coll_request *request, int error)
 {
 	struct member *member = member_of(request->reqs);
-	u32 op = op_of(request->instance);
+	u32 op = op_of(request->call.instance);
 
 	assert(!member->state.lock.held && atomic_read(&request->parts_pending) > 0);
 	member->error[op] = member->error[op] ? member->error[op] : error;
@@ -307,19 +307,20 @@ static void call(struct member *member, u32 op)
 	bool ended;
 
 	request->reqs = reqs;
-	request->instance = instance_of(op);
-	request->signature = member->signature[op];
-	request->plan.collective = request->signature.collective;
+	request->call.is_own = true;
+	request->call.instance = instance_of(op);
+	request->call.signature = member->signature[op];
+	request->plan.collective = request->call.signature.collective;
 	request->plan.nranks = nranks;
 	request->plan.rank = member->id.rank;
-	request->plan.root = request->signature.root;
+	request->plan.root = request->call.signature.root;
 	request->plan.nosync = member->nosync[op];
 	request->mismatch_peer = COLL_NO_RANK;
 	atomic_set(&request->parts_pending, 2);
 	member->request[op] = request;
 	member->called[op] = true;
 	spin_lock(&member->state.lock);
-	if (coll_instance_is_counted(request->instance))
+	if (coll_instance_is_counted(request->call.instance))
 		reqs->next_instance++;
 	coll_table_insert(request);
 	coll_table_start(request);
@@ -328,7 +329,7 @@ static void call(struct member *member, u32 op)
 	if (ended)
 		coll_request_report(request, 0);
 	if (failure.reason.kind != COLLECTIVE_REASON_NONE)
-		coll_match_fail_started(reqs, request->instance, &failure);
+		coll_match_fail_started(reqs, request->call.instance, &failure);
 }
 
 static void end_request(struct member *member, u32 op)
@@ -336,7 +337,7 @@ static void end_request(struct member *member, u32 op)
 	struct coll_request *request = member->request[op];
 
 	if (!request->abort.error && !member->error[op])
-		coll_ahead_succeeded(&member->reqs, request->instance);
+		coll_ahead_succeeded(&member->reqs, request->call.instance);
 	coll_table_end(request);
 	coll_request_set_stage(request, COLL_REQUEST_COMPLETE);
 	coll_table_remove(request);
@@ -347,7 +348,7 @@ static void end_request(struct member *member, u32 op)
 void coll_request_complete_ahead(struct coll_request *request)
 {
 	struct member *member = member_of(request->reqs);
-	u32 op = op_of(request->instance);
+	u32 op = op_of(request->call.instance);
 
 	assert(member->state.lock.held);
 	member->ahead[op] = true;

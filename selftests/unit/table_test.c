@@ -38,7 +38,7 @@ static struct coll_request *known_first(u64 instance)
 	u32 i;
 
 	for (i = 0; i < nknown; i++)
-		if (known[i]->instance == instance && in_flight(known[i]))
+		if (known[i]->call.instance == instance && in_flight(known[i]))
 			return known[i];
 	return NULL;
 }
@@ -49,7 +49,7 @@ static struct coll_request *known_second(const struct coll_request *first)
 	u32 i;
 
 	for (i = 0; i < nknown; i++)
-		if (known[i] != first && known[i]->instance == first->instance &&
+		if (known[i] != first && known[i]->call.instance == first->call.instance &&
 		    in_flight(known[i]))
 			return known[i];
 	return NULL;
@@ -62,8 +62,8 @@ static bool known_full(void)
 	if (nknown == COLL_INFLIGHT)
 		return true;
 	for (i = 0; i < nknown; i++)
-		if (coll_instance_is_counted(known[i]->instance) && in_flight(known[i]))
-			return reqs.next_instance - known[i]->instance >= COLL_INFLIGHT;
+		if (coll_instance_is_counted(known[i]->call.instance) && in_flight(known[i]))
+			return reqs.next_instance - known[i]->call.instance >= COLL_INFLIGHT;
 	return false;
 }
 
@@ -124,7 +124,7 @@ static bool submit(void)
 	first = known_first(instance);
 	request = calloc(1, sizeof(*request) + sizeof(request->part[0]));
 	request->reqs = &reqs;
-	request->instance = instance;
+	request->call.instance = instance;
 	request->nparts = 1 + random_below(4);
 	request->first_lane = random_below(3);
 	request->plan.count = random_below(100);
@@ -154,7 +154,7 @@ static bool complete_one(void)
 	expected = known_second(request);
 	spin_lock(&state.lock);
 	atomic_set(&request->parts_pending, 0);
-	if (!HOLDS(!coll_request_by_instance(&reqs, request->instance)))
+	if (!HOLDS(!coll_request_by_instance(&reqs, request->call.instance)))
 		return false;
 	next = coll_table_end(request);
 	coll_request_set_stage(request, COLL_REQUEST_COMPLETE);
@@ -266,7 +266,7 @@ static bool check_lists(void)
 			return false;
 		request = list_next_entry(request, node);
 		n++;
-		counted += coll_instance_is_counted(known[i]->instance);
+		counted += coll_instance_is_counted(known[i]->call.instance);
 	}
 	list_for_each_entry(request, &reqs.counted, counted)
 		counted--;
@@ -320,7 +320,7 @@ static void test_distance(void)
 	spin_lock(&state.lock);
 	request = calloc(1, sizeof(*request));
 	request->reqs = &reqs;
-	request->instance = 7;
+	request->call.instance = 7;
 	reqs.next_instance = 8;
 	coll_table_insert(request);
 	coll_table_start(request);

@@ -112,7 +112,7 @@ static bool expected(u32 i)
 static bool announce(void)
 {
 	u32 i = some_instance();
-	struct coll_unexpected_call *call;
+	struct coll_call *call;
 	bool fails = random_once(20);
 
 	if (fails)
@@ -198,11 +198,12 @@ static bool check(void)
 {
 	u32 i = some_instance(), announced = 0, spare = 0;
 	struct coll_unexpected *unexpected = reqs.match.unexpected;
-	struct coll_unexpected_call *call = coll_unexpected_find(&reqs, instance_of(i));
+	struct coll_unexpected_call *entry;
+	struct coll_call *call;
 
 	for (u32 j = 0; j < ARRAY_SIZE(known); j++)
 		announced += known[j].announced;
-	hlist_for_each_entry(call, &unexpected->spare, node)
+	hlist_for_each_entry(entry, &unexpected->spare, node)
 		spare++;
 	call = coll_unexpected_find(&reqs, instance_of(i));
 	return HOLDS(!call == !known[i].announced) &&
