@@ -137,7 +137,7 @@ struct coll_request *coll_request_complete(struct coll_request *request)
 
 /**
  * coll_request_complete_ahead() - complete a request whose matching goes on without it
- * @request: whose other parts have been reported: coll_match_go_on(); its member is locked
+ * @request: whose other parts have been reported: coll_kept_add(); its member is locked
  */
 void coll_request_complete_ahead(struct coll_request *request)
 {

@@ -114,11 +114,15 @@ static bool may_announce(u32 rounds_heard, u32 round)
 	return (rounds_heard & needed) == needed;
 }
 
-/*
- * Announce a call of this rank in all rounds below @rounds in which that is possible now.  @balance
- * is what this rank adds to the sum of counts that only two ranks know.
+/**
+ * coll_match_announce() - announce a call in the rounds in which that is possible now
+ * @reqs: of the member, locked
+ * @call: of this rank
+ * @rounds: number of rounds in which it is to be announced
+ * @balance: what this rank adds to the sum of counts that only two ranks know
  */
-static void announce(struct coll_requests *reqs, struct coll_call *call, u32 rounds, u64 balance)
+void coll_match_announce(struct coll_requests *reqs, struct coll_call *call, u32 rounds,
+			 u64 balance)
 {
 	struct coll_control control = {
 		.kind = COLL_CONTROL_ANNOUNCE,
@@ -147,7 +151,7 @@ static void announce_request(struct coll_request *request)
 {
 	u32 rounds = coll_match_waits(request) ? coll_match_rounds(request->reqs->id->nranks) : 1;
 
-	announce(request->reqs, &request->call, rounds, request->balance);
+	coll_match_announce(request->reqs, &request->call, rounds, request->balance);
 }
 
 /* A deferred announcement is sent once a peer announces, payload mismatches, or time passes. */
@@ -159,14 +163,19 @@ static void announce_now(struct coll_request *request)
 	announce_request(request);
 }
 
-static bool all_heard(const struct coll_requests *reqs, const struct coll_call *call)
+/**
+ * coll_match_all_heard() - have all ranks announced a call?
+ * @reqs: of the member
+ * @call: of this rank
+ */
+bool coll_match_all_heard(const struct coll_requests *reqs, const struct coll_call *call)
 {
 	return call->rounds_heard == BIT(coll_match_rounds(reqs->id->nranks)) - 1;
 }
 
 static bool match_complete(const struct coll_request *request)
 {
-	return all_heard(request->reqs, &request->call);
+	return coll_match_all_heard(request->reqs, &request->call);
 }
 
 /* Return: true if all ranks have been heard and counts that only two ranks know differ. */
@@ -205,8 +214,14 @@ static bool is_decided(struct coll_request *request)
 	return true;
 }
 
-/* A peer that has left without announcing a call, or COLL_NO_RANK. */
-static u32 find_departed(const struct coll_requests *reqs, const struct coll_call *call)
+/**
+ * coll_match_departed() - find a peer that has left without announcing a call
+ * @reqs: of the member
+ * @call: of this rank
+ *
+ * Return: its rank; COLL_NO_RANK: there is none.
+ */
+u32 coll_match_departed(const struct coll_requests *reqs, const struct coll_call *call)
 {
 	u32 round;
 
@@ -225,25 +240,7 @@ static u32 departed_peer(const struct coll_request *request)
 {
 	if (request->match != COLL_MATCH_PENDING || request->abort.at_start)
 		return COLL_NO_RANK;
-	return find_departed(request->reqs, &request->call);
-}
-
-/* The same for the calls that this rank keeps. */
-static u32 departed_from_kept(const struct coll_requests *reqs)
-{
-	const struct coll_unexpected *unexpected = reqs->match.unexpected;
-	const struct coll_unexpected_call *entry;
-	u32 i, peer;
-
-	lockdep_assert_held(&reqs->state->lock);
-	for (i = 0; reqs->match.kept && i < COLL_UNEXPECTED_HASH; i++)
-		hlist_for_each_entry(entry, &unexpected->calls[i], node) {
-			peer = entry->call.is_own ? find_departed(reqs, &entry->call) :
-						    COLL_NO_RANK;
-			if (peer != COLL_NO_RANK)
-				return peer;
-		}
-	return COLL_NO_RANK;
+	return coll_match_departed(request->reqs, &request->call);
 }
 
 /* Apply the calls and failures that arrived before this rank submitted the operation. */
@@ -308,54 +305,6 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	return is_decided(request);
 }
 
-/**
- * coll_match_may_go_on() - may matching go on without the request that it stands for?
- * @request: that has started
- *
- * The rank that finds a pair of counts that differ needs the memory of its counts, so a call with
- * such waits.  A use of a key ends with all its announcements.  Ranks with a board forget the calls
- * that they have completed there, with which this one might have to be compared.
- *
- * Return: true if it may complete when its lanes have ended: COLLECTIVE_F_NOSYNC.
- */
-bool coll_match_may_go_on(const struct coll_request *request)
-{
-	return !request->reqs->id->board && coll_plan_may_run_ahead(&request->plan) &&
-	       coll_match_waits(request) && coll_instance_is_counted(request->call.instance) &&
-	       !coll_signature_paired(&request->call.signature);
-}
-
-/**
- * coll_match_go_on() - let matching go on without its request
- * @request: coll_match_may_go_on(), and only the part of matching is left; locked
- *
- * Return: false if it completes only when all ranks are heard, or has failed.
- */
-bool coll_match_go_on(struct coll_request *request)
-{
-	lockdep_assert_held(&request->reqs->state->lock);
-	if (request->match != COLL_MATCH_PENDING || request->mismatch_peer != COLL_NO_RANK ||
-	    READ_ONCE(request->error) || request->abort.error || request->abort.at_start ||
-	    request->reqs->state->aborted || !coll_unexpected_keep(request))
-		return false;
-	coll_request_set_match(request, COLL_MATCH_SETTLED);
-	return true;
-}
-
-/* A call that this rank keeps was heard in a round: announce it in others, or forget it. */
-static void kept_heard(struct coll_requests *reqs, struct coll_call *call)
-{
-	announce(reqs, call, coll_match_rounds(reqs->id->nranks), 0);
-	if (!all_heard(reqs, call))
-		return;
-	/* A later operation may have failed. */
-	if (call->instance + 1 == reqs->next_instance)
-		coll_unexpected_succeeded(reqs, call->instance);
-	else
-		coll_unexpected_called(reqs, call->instance + 1);
-	coll_unexpected_remove(reqs, call->instance);
-}
-
 /* The operation is not in flight here.  Return: 0, 1 if it is to fail, or a negative errno. */
 static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 			    const struct coll_signature *signature,
@@ -381,7 +330,7 @@ static int match_unexpected(struct coll_requests *reqs, u64 instance, u32 round,
 	call->rounds_heard |= BIT(round);
 	call->balances[round] = *balance;
 	if (call->is_own)
-		kept_heard(reqs, call);
+		coll_kept_heard(reqs, call);
 	return 0;
 }
 
@@ -545,7 +494,7 @@ void coll_match_peer_left(struct coll_requests *reqs)
 			break;
 	}
 	if (departed == COLL_NO_RANK)
-		departed = departed_from_kept(reqs);
+		departed = coll_kept_departed(reqs);
 	spin_unlock(&reqs->state->lock);
 
 	if (departed != COLL_NO_RANK)
@@ -694,38 +643,6 @@ void coll_match_receive_submitted(struct coll_requests *reqs, u32 peer, u64 coun
 	spin_unlock(&reqs->state->lock);
 }
 
-/* A request whose lanes have ended, and that need not wait for matching any more; or NULL. */
-static struct coll_request *find_kept_out(struct coll_requests *reqs)
-{
-	struct coll_request *request;
-
-	lockdep_assert_held(&reqs->state->lock);
-	/* COLL_INFLIGHT at most, for each call that was kept since the last look. */
-	list_for_each_entry(request, &reqs->counted, counted)
-		if (atomic_read(&request->parts_pending) == 1 && coll_match_may_go_on(request) &&
-		    coll_match_go_on(request))
-			return request;
-	return NULL;
-}
-
-/* Complete requests for whose calls there was no place. */
-static void run_kept_out(struct coll_requests *reqs)
-{
-	struct coll_request *request;
-
-	if (!READ_ONCE(reqs->match.kept_out))
-		return;
-	/* As many as there are places. */
-	do {
-		spin_lock(&reqs->state->lock);
-		WRITE_ONCE(reqs->match.kept_out, false);
-		request = find_kept_out(reqs);
-		if (request)
-			coll_request_complete_ahead(request);
-		spin_unlock(&reqs->state->lock);
-	} while (request);
-}
-
 /**
  * coll_match_run() - fail what differs from announced calls, complete requests that have waited for
  *	a place, and ping the ranks that may wait for this rank's number of submitted operations
@@ -739,7 +656,7 @@ void coll_match_run(struct coll_requests *reqs, u64 now)
 	u32 round;
 
 	coll_ahead_run(reqs);
-	run_kept_out(reqs);
+	coll_kept_run(reqs);
 	if (!READ_ONCE(reqs->match.submitted_due) || !xchg(&reqs->match.submitted_due, false))
 		return;
 	for (round = 0; round < coll_match_rounds(reqs->id->nranks); round++)

@@ -107,9 +107,11 @@ u32 coll_match_rounds(u32 nranks);
 u32 coll_match_prev_peer(const struct coll_requests *reqs, u32 round);
 u32 coll_match_next_peer(const struct coll_requests *reqs, u32 round);
 u32 coll_match_awaited(const struct coll_request *request);
+void coll_match_announce(struct coll_requests *reqs, struct coll_call *call, u32 rounds,
+			 u64 balance);
+bool coll_match_all_heard(const struct coll_requests *reqs, const struct coll_call *call);
+u32 coll_match_departed(const struct coll_requests *reqs, const struct coll_call *call);
 bool coll_match_start(struct coll_request *request, struct coll_failure *failure);
-bool coll_match_may_go_on(const struct coll_request *request);
-bool coll_match_go_on(struct coll_request *request);
 int coll_match_receive_announce(struct coll_requests *reqs, u32 peer,
 				const struct coll_control *control);
 void coll_match_payload_mismatch(struct coll_requests *reqs, u64 instance, u32 peer);
@@ -149,6 +151,13 @@ void coll_unexpected_called(struct coll_requests *reqs, u64 count);
 void coll_unexpected_succeeded(struct coll_requests *reqs, u64 instance);
 void coll_unexpected_receive_submitted(struct coll_requests *reqs, u32 round, u64 count);
 u64 coll_unexpected_submitted_for(struct coll_requests *reqs, u32 round);
+
+/* kept_calls.c */
+bool coll_kept_can_add(const struct coll_request *request);
+bool coll_kept_add(struct coll_request *request);
+void coll_kept_heard(struct coll_requests *reqs, struct coll_call *call);
+u32 coll_kept_departed(const struct coll_requests *reqs);
+void coll_kept_run(struct coll_requests *reqs);
 
 /* absent.c */
 void coll_absent_attribute(struct coll_requests *reqs);

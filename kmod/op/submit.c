@@ -491,7 +491,7 @@ static bool report_ahead(struct coll_request *request, int error)
 	spin_lock(&reqs->state->lock);
 	if (error)
 		WRITE_ONCE(request->error, error);
-	reported = atomic_read(&request->parts_pending) == 2 && coll_match_go_on(request);
+	reported = atomic_read(&request->parts_pending) == 2 && coll_kept_add(request);
 	if (reported)
 		coll_request_complete_ahead(request);
 	else
@@ -509,7 +509,7 @@ static void request_part_done(struct coll_part *part)
 		coll_times_wait_for_calls(request);
 	else if (request->nparts > 1)
 		WRITE_ONCE(request->calls_after, 0);
-	if (!coll_match_may_go_on(request) || !report_ahead(request, error))
+	if (!coll_kept_can_add(request) || !report_ahead(request, error))
 		coll_request_report(request, error);
 }
 

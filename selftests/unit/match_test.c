@@ -12,6 +12,7 @@
 #include "net/link.h"
 #include "op/absent.c"
 #include "op/ahead.c"
+#include "op/kept_calls.c"
 #include "op/match.c"
 #include "op/match_fail.c"
 #include "op/table.c"
@@ -375,8 +376,8 @@ static void lanes_end(struct member *member, u32 op)
 		return;
 	member->moved[op] = true;
 	spin_lock(&member->state.lock);
-	if (coll_match_may_go_on(request) && atomic_read(&request->parts_pending) == 2 &&
-	    coll_match_go_on(request)) {
+	if (coll_kept_can_add(request) && atomic_read(&request->parts_pending) == 2 &&
+	    coll_kept_add(request)) {
 		coll_request_complete_ahead(request);
 		spin_unlock(&member->state.lock);
 		return;
