@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Tests of COLLECTIVE_F_NOSYNC: ranks of one thread, which call in an order in which none of them
- * would return without the flag.
+ * would return without the flag.  Include after kselftest_harness.h.
  */
 #ifndef COLL_NOSYNC_H
 #define COLL_NOSYNC_H
@@ -60,6 +60,20 @@ static inline void ranks_teardown(struct ranks *ranks)
 		free(ranks->send[rank]);
 		free(ranks->recv[rank]);
 	}
+}
+
+FIXTURE(nosync) {
+	struct ranks ranks;
+};
+
+FIXTURE_SETUP(nosync)
+{
+	ASSERT_EQ(0, ranks_setup(&self->ranks));
+}
+
+FIXTURE_TEARDOWN(nosync)
+{
+	ranks_teardown(&self->ranks);
 }
 
 static inline bool reduces(__u8 opcode)
@@ -228,6 +242,36 @@ static inline int next_call(const struct ranks *ranks, int rank)
 {
 	usleep(1000 * enough_ms(500));
 	return call(ranks, rank, COLLECTIVE_SCAN, 0, 1, 0);
+}
+
+/*
+ * Rank 0 is @ahead operations ahead when rank 1 calls the fourth one differently.  @pause_ms: until
+ * rank 2, which has called none, knows of it.  Return: 0 or 1.
+ */
+static inline int differs_many_behind(const struct ranks *ranks, int ahead, int pause_ms)
+{
+	int round, rank;
+
+	for (round = 0; round < ahead; round++)
+		CHECK_EQ(0, call(ranks, 0, COLLECTIVE_BROADCAST, 0, 2, round));
+	for (round = 0; round < 3; round++)
+		CHECK_EQ(0, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 2, round));
+	CHECK_EQ(-EBADMSG, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 1, 3));
+	CHECK(names(ranks->fd[1], 3, 2, 1, 1));
+	usleep(1000 * pause_ms);
+	for (round = 0; round < 3; round++)
+		CHECK_EQ(0, call(ranks, 2, COLLECTIVE_BROADCAST, 0, 2, round));
+	CHECK_EQ(-EBADMSG, call(ranks, 2, COLLECTIVE_BROADCAST, 0, 2, 3));
+	/* Others have ended meanwhile, too. */
+	for (round = 4; round < ahead; round++)
+		for (rank = 1; rank < RANKS; rank++)
+			CHECK_EQ(0, call(ranks, rank, COLLECTIVE_BROADCAST, 0, 2, round));
+	CHECK_EQ(-EBADMSG, next_call(ranks, 0));
+	CHECK(names(ranks->fd[0], 3, 2, 1, 1));
+	CHECK_EQ(0, call(ranks, 1, COLLECTIVE_SCAN, 0, 1, 0));
+	CHECK_EQ(0, call(ranks, 2, COLLECTIVE_SCAN, 0, 1, 0));
+	CHECK_EQ(0, go_on(ranks));
+	return 0;
 }
 
 #endif /* COLL_NOSYNC_H */

@@ -12,20 +12,6 @@
 
 #define AHEAD	16		/* operations that a rank may be ahead */
 
-FIXTURE(nosync) {
-	struct ranks ranks;
-};
-
-FIXTURE_SETUP(nosync)
-{
-	ASSERT_EQ(0, ranks_setup(&self->ranks));
-}
-
-FIXTURE_TEARDOWN(nosync)
-{
-	ranks_teardown(&self->ranks);
-}
-
 TEST_F_TIMEOUT(nosync, one_thread_is_all_ranks, 120)
 {
 	ASSERT_EQ(0, one_thread_is_all_ranks(&self->ranks));
@@ -151,29 +137,10 @@ TEST_F_TIMEOUT(nosync, each_is_the_root, 60)
 	EXPECT_EQ(0, go_on(ranks));
 }
 
-/* Several operations later, of which others have ended meanwhile, too. */
+/* Several operations later. */
 TEST_F_TIMEOUT(nosync, a_rank_is_many_ahead, 60)
 {
-	const struct ranks *ranks = &self->ranks;
-	int round;
-
-	for (round = 0; round < AHEAD; round++)
-		ASSERT_EQ(0, call(ranks, 0, COLLECTIVE_BROADCAST, 0, 2, round));
-	for (round = 0; round < 3; round++)
-		ASSERT_EQ(0, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 2, round));
-	EXPECT_EQ(-EBADMSG, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 1, 3));
-	EXPECT_TRUE(names(ranks->fd[1], 3, 2, 1, 1));
-	for (round = 0; round < 3; round++)
-		ASSERT_EQ(0, call(ranks, 2, COLLECTIVE_BROADCAST, 0, 2, round));
-	EXPECT_EQ(-EBADMSG, call(ranks, 2, COLLECTIVE_BROADCAST, 0, 2, 3));
-	for (round = 4; round < AHEAD; round++)
-		for (int rank = 1; rank < RANKS; rank++)
-			EXPECT_EQ(0, call(ranks, rank, COLLECTIVE_BROADCAST, 0, 2, round));
-	EXPECT_EQ(-EBADMSG, next_call(ranks, 0));
-	EXPECT_TRUE(names(ranks->fd[0], 3, 2, 1, 1));
-	EXPECT_EQ(0, call(ranks, 1, COLLECTIVE_SCAN, 0, 1, 0));
-	EXPECT_EQ(0, call(ranks, 2, COLLECTIVE_SCAN, 0, 1, 0));
-	EXPECT_EQ(0, go_on(ranks));
+	EXPECT_EQ(0, differs_many_behind(&self->ranks, AHEAD, 0));
 }
 
 /* The other call is not one of the board: it is announced, at the latest after a heartbeat. */
