@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -183,21 +184,33 @@ static inline void order_of(__u8 opcode, int root, int *order)
 		order[n++] = root;
 }
 
+/* All ranks call, one after the other.  Return: 0, or as call() of the one that fails. */
+static inline int call_in_order(const struct ranks *ranks, __u8 opcode, int root, size_t count,
+				int round)
+{
+	int order[RANKS], err = 0, i;
+
+	order_of(opcode, root, order);
+	for (i = 0; !err && i < RANKS; i++)
+		err = call(ranks, order[i], opcode, root, count, round);
+	if (err)
+		dprintf(STDOUT_FILENO, "# rank %d: opcode %d, root %d, count %zu: %d\n",
+			order[i - 1], opcode, root, count, err);
+	return err;
+}
+
 /* One thread calls for all ranks, so that each call returns before the next is made. */
 static inline int one_thread_is_all_ranks(const struct ranks *ranks)
 {
 	static const size_t counts[] = { 1, 6, 7, 100, COUNT / RANKS };
-	int order[RANKS], round = 0, root, i;
+	int round = 0, root;
 	size_t c, n;
 
 	for (c = 0; c < sizeof(collectives); c++)
 		for (root = 0; root < RANKS; root++)
-			for (n = 0; n < sizeof(counts) / sizeof(*counts); n++, round++) {
-				order_of(collectives[c], root, order);
-				for (i = 0; i < RANKS; i++)
-					CHECK_EQ(0, call(ranks, order[i], collectives[c], root,
-							 counts[n], round));
-			}
+			for (n = 0; n < sizeof(counts) / sizeof(*counts); n++, round++)
+				CHECK_EQ(0, call_in_order(ranks, collectives[c], root, counts[n],
+							  round));
 	return 0;
 }
 
