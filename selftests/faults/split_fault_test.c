@@ -2,17 +2,14 @@
 /*
  * Splits in which a rank fails. All ranks of its colour learn of it in bounded time, other
  * colours do not, and nothing leaks.
- *
- * The library is linked statically and calls this program's ioctl(), which can be made to fail.
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "kselftest_harness.h"
+#include "lib/before_ioctl.h"
 #include "lib/lib_group.h"
 #include "lib/values.h"
 
@@ -28,32 +25,25 @@ static unsigned long failed_request;
 /* Number of CONNECTs that fail for want of a port. */
 static int fail_connects;
 
-/* All exchanges are SUBMITs: none is executed on the board in this process. */
-static void __attribute__((constructor)) submit_all(void)
+static int fail(unsigned long request, const void *arg)
 {
-	setenv("COLL_PRIVATE", "1", 1);
-}
-
-int ioctl(int fd, unsigned long request, ...)
-{
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
 	if (request == COLLECTIVE_IOC_CONNECT && fail_connects) {
 		fail_connects--;
-		errno = EADDRNOTAVAIL;
-		return -1;
+		return EADDRNOTAVAIL;
 	}
 	/* STATUS is called for error texts only: it never fails. */
 	if (request != COLLECTIVE_IOC_STATUS && fail_after >= 0 && !fail_after--) {
 		failed_request = request;
-		errno = ENOMEM;
-		return -1;
+		return ENOMEM;
 	}
-	return syscall(SYS_ioctl, fd, request, arg);
+	return 0;
+}
+
+/* All exchanges are SUBMITs: none is executed on the board in this process. */
+static void __attribute__((constructor)) submit_all(void)
+{
+	setenv("COLL_PRIVATE", "1", 1);
+	before_ioctl = fail;
 }
 
 /* Checks that no group is left. */

@@ -5,27 +5,20 @@
  */
 #include <collective_uring.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <linux/collective.h>
 #include <linux/io_uring.h>
 
 #include "kselftest_harness.h"
+#include "lib/before_ioctl.h"
 #include "lib/lib_group.h"
 
 #define NRANKS	4
 #define FLAGS	(COLLECTIVE_F_REPRODUCIBLE | COLLECTIVE_F_WIDE)
-
-/* All operations are submitted: none is executed on the board in this process. */
-static void __attribute__((constructor)) submit_all(void)
-{
-	setenv("COLL_PRIVATE", "1", 1);
-}
 
 /* Eager and not eager counts. */
 static const size_t counts[] = { 1000, 40000 };
@@ -34,18 +27,20 @@ static const size_t counts[] = { 1000, 40000 };
 /* The last operation that this process submitted. */
 static struct collective_op submitted;
 
-/* Replaces libc's ioctl(), which the library calls: the library is linked statically. */
-int ioctl(int fd, unsigned long request, ...)
+static int note_submitted(unsigned long request, const void *arg)
 {
-	va_list args;
-	void *arg;
+	const struct collective_submit *submit = arg;
 
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
 	if (request == COLLECTIVE_IOC_SUBMIT)
-		submitted = ((struct collective_submit *)arg)->op;
-	return syscall(SYS_ioctl, fd, request, arg);
+		submitted = submit->op;
+	return 0;
+}
+
+/* All operations are submitted: none is executed on the board in this process. */
+static void __attribute__((constructor)) submit_all(void)
+{
+	setenv("COLL_PRIVATE", "1", 1);
+	before_ioctl = note_submitted;
 }
 
 enum how {

@@ -2,18 +2,15 @@
 /*
  * A function of the caller's ends coll_split() and coll_shrink(), wherever they wait: on time, with
  * no rank in a group that another one does not have, and with the calls of all ranks in step.
- *
- * The library is linked statically and calls this program's ioctl(), in which a rank can stop.
  */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 
 #include "kselftest_harness.h"
+#include "lib/before_ioctl.h"
 #include "lib/lib_group.h"
 #include "lib/values.h"
 
@@ -37,19 +34,18 @@ static struct stop {
 	unsigned int *returned;
 } stop;
 
-int ioctl(int fd, unsigned long request, ...)
+static int stop_here(unsigned long request, const void *arg)
 {
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
 	if (stop.request == request && !stop.skip--) {
 		stop.request = 0;
 		word_wait(stop.returned, RANKS - 1, 4 * LIMIT_MS);
 	}
-	return syscall(SYS_ioctl, fd, request, arg);
+	return 0;
+}
+
+static void __attribute__((constructor)) look_at_ioctls(void)
+{
+	before_ioctl = stop_here;
 }
 
 /* When the function of this rank wants the end; 0: not until a signal comes. */
