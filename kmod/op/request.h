@@ -66,8 +66,6 @@ enum coll_request_match {
  * @links_ready: true if the group was up before, so that a link to each rank that the schedule
  *	needs exists [c]
  * @origin: enum coll_request_origin [c]
- * @waits_vary: true if the request has several parts, was queued, or waits for calls after its
- *	parts; if not, it has waited for as long as its one part [a]
  * @node: in coll_requests.inflight_list until the request is complete [l]
  * @instance_node: in coll_requests.by_instance, if the request has started [l]
  * @same_instance: ring of the requests of the same instance; those that have not started follow the
@@ -85,9 +83,8 @@ enum coll_request_match {
  * @slow_at: time from which the operation is slow; jiffies; 0: never, or it has been told [l]
  * @abort: whether the operation is to fail, and the errno; read by lanes [a]
  * @failure: why the operation fails; valid if @abort.error is set [l]
- * @error: result; negative errno or 0; valid once it is complete
- * @calls_after: time from submission until only the calls of other ranks were missing; likewise;
- *	0: that was never so [a]
+ * @calls_after: time from submission until only the calls of other ranks were missing; ns; valid
+ *	once it is complete; 0: that was never so [a]
  * @received: elements received; valid once it is complete.  With VARLEN it may exceed the capacity
  *	of the buffer, in which case the operation fails with -EMSGSIZE on this rank only
  * @waiter: completion of the one thread that has claimed the request; NULL: none [l]
@@ -100,8 +97,11 @@ enum coll_request_match {
  * @cancelled: true if the request is to fail when it starts [l]
  * @absent_pending: true if the request has failed and one more part waits for the absent ranks to
  *	report themselves [l]
+ * @waits_vary: true if the request has several parts, was queued, or waits for calls after its
+ *	parts; if not, it has waited for as long as its one part [a]
  * @calls_peer: rank whose announcement was missing at @calls_after [a]
- * @queued: time behind an operation of the same instance; units of 2^COLL_TIME_SHIFT ns [l]
+ * @error: result; negative errno or 0; valid once it is complete
+ * @queued: time behind an operation of the same instance; ns [l]
  * @mismatch_peer: sender of payload that did not match the operation; COLL_NO_RANK: none [l]
  * @mismatch_ns: time at which that was seen; ns [l]
  * @parts_pending: parts that are not complete, including one for matching if it is waited for [a]
@@ -120,7 +120,6 @@ struct coll_request {
 	bool implicit_match;
 	bool links_ready;
 	u8 origin;
-	bool waits_vary;
 
 	struct list_head node;
 	struct hlist_node instance_node;
@@ -137,8 +136,7 @@ struct coll_request {
 	unsigned long slow_at;
 	struct coll_abort abort;
 	struct coll_failure failure;
-	int error;
-	u32 calls_after;
+	u64 calls_after;
 	u64 received;
 	struct completion *waiter;
 	const struct coll_completion_ops *completion_ops;
@@ -151,9 +149,11 @@ struct coll_request {
 	u8 match;
 	bool cancelled;
 	bool absent_pending;
+	bool waits_vary;
 	u16 calls_peer;
-	u32 queued;
+	int error;
 	u32 mismatch_peer;
+	u64 queued;
 	u64 mismatch_ns;
 	atomic_t parts_pending;
 	u32 first_lane;

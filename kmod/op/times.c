@@ -93,10 +93,10 @@ static void times_count(struct coll_times *times, u64 took, u64 waited, u64 move
 	histogram_add(&times->moving, histogram_bucket(moved), moved);
 }
 
-/* Time since the submission as a request keeps it, at least 1. */
-static u32 since_submit(const struct coll_request *request, u64 now)
+/* Time since the submission as a request keeps it: at least 1, as 0 says that there is none. */
+static u64 since_submit(const struct coll_request *request, u64 now)
 {
-	return clamp_t(u64, (now - request->submit_ns) >> COLL_TIME_SHIFT, 1, U32_MAX);
+	return max(now - request->submit_ns, 1ULL);
 }
 
 /**
@@ -125,7 +125,7 @@ void coll_times_wait_for_calls(struct coll_request *request)
 
 static u64 waited_for_calls(const struct coll_request *request, struct coll_times *times, u64 took)
 {
-	u64 after = (u64)request->calls_after << COLL_TIME_SHIFT;
+	u64 after = request->calls_after;
 	u32 peer = request->calls_peer;
 
 	if (!after || took <= after)
@@ -191,7 +191,7 @@ void coll_times_add(const struct coll_request *request, u64 now)
 		return;
 	if (unlikely(request->waits_vary)) {
 		waited = waited_in_lanes(request) + waited_for_calls(request, times, took);
-		active -= min((u64)request->queued << COLL_TIME_SHIFT, took);
+		active -= min(request->queued, took);
 	}
 	if (!request->error)
 		times_end(times, took, waited, active, now);
