@@ -22,20 +22,17 @@
 #include "lib/open_device.h"
 #include "lib/two_ranks.h"
 
-#define GROUPS_FOLDER	"/sys/class/collective/collective/groups/"
-
 struct visit {
 	const char *name;
 	__u64 id;
 	const struct sockaddr_storage *addr;
 };
 
-/* The folder of a group in sysfs; @uid: of its owner, if that is not root. */
-static int has_folder(const char *name, unsigned int uid)
+static int has_folder(const char *name, uid_t owner)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), uid ? GROUPS_FOLDER "%s@%u" : GROUPS_FOLDER "%s", name, uid);
+	group_folder(path, sizeof(path), name, owner);
 	return !access(path, F_OK);
 }
 

@@ -582,23 +582,26 @@ static long long number_in(const char *path, const char *key)
 	return value;
 }
 
-#define GROUPS_FOLDER	"/sys/class/collective/collective/groups/"
+/* The folder of a group of root is NAME, and of another user NAME@UID. */
+void group_folder(char *path, size_t size, const char *name, uid_t owner)
+{
+	int length = snprintf(path, size, "/sys/class/collective/collective/groups/%s", name);
 
-/*
- * The folder of a group of root is NAME, and of another user NAME@UID.  A group belongs to the user
- * that made it: a process may have become another one since.
- */
+	if (owner)
+		snprintf(path + length, size - length, "@%u", owner);
+}
+
+/* A group belongs to the user that made it: a process may have become another one since. */
 static void member_path(char *path, size_t size, const char *name, unsigned int rank,
 			const char *file)
 {
-	char owner[16] = "";
+	size_t length;
 
-	if (geteuid())
-		snprintf(owner, sizeof(owner), "@%u", geteuid());
-	snprintf(path, size, GROUPS_FOLDER "%s%s", name, owner);
+	group_folder(path, size, name, geteuid());
 	if (access(path, F_OK))
-		owner[0] = '\0';
-	snprintf(path, size, GROUPS_FOLDER "%s%s/%u/%s", name, owner, rank, file);
+		group_folder(path, size, name, 0);
+	length = strlen(path);
+	snprintf(path + length, size - length, "/%u/%s", rank, file);
 }
 
 /* Return: the value of a member's sysfs file, or a negative number. */

@@ -203,6 +203,8 @@ long long rank_value(const struct rank *r, const char *file);
 long long group_value(const struct rank *r, const char *file);
 /* Return: the number in sysfs file @file of rank @rank of group @name, or a negative errno. */
 long long member_value(const char *name, unsigned int rank, const char *file);
+/* The path of a group's folder in sysfs; @owner: the user that has made the group. */
+void group_folder(char *path, size_t size, const char *name, uid_t owner);
 long long member_memory(const char *name, unsigned int rank);
 /* Wait until the number in that file is @value.  Return: false on timeout. */
 bool member_await(const char *name, unsigned int rank, const char *file, long long value);
