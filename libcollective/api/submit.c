@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /* Operations that the caller describes by the kernel's struct. */
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "collective_uring.h"
 #include "comm/operation.h"
+
+static bool reduces(const struct collective_op *op)
+{
+	return op->opcode == COLLECTIVE_ALLREDUCE || op->opcode == COLLECTIVE_REDUCE ||
+	       op->opcode == COLLECTIVE_REDUCE_SCATTER || op->opcode == COLLECTIVE_SCAN ||
+	       op->opcode == COLLECTIVE_EXSCAN;
+}
 
 /* A module that does not know NOSYNC waits for all ranks. */
 static int build(struct coll_operation *operation, struct coll_comm *comm,
@@ -16,7 +24,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 	operation->op = *op;
 	if (op->flags & COLLECTIVE_F_NOSYNC && comm && !coll_comm_knows_nosync(comm))
 		operation->op.flags &= ~COLLECTIVE_F_NOSYNC;
-	return 0;
+	return comm && reduces(op) ? coll_operation_order(comm, operation) : 0;
 }
 
 int coll_submit(struct coll_comm *comm, const struct collective_op *op)

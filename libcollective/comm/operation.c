@@ -51,19 +51,35 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 	       -EOVERFLOW : 0;
 }
 
-int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
-			     enum coll_op reduction)
+/* The kernel rejects it as well, but without a text. */
+static bool wide_scan(const struct collective_op *op)
+{
+	return op->flags & COLLECTIVE_F_WIDE && op->reduction == COLLECTIVE_SUM &&
+	       (op->opcode == COLLECTIVE_SCAN || op->opcode == COLLECTIVE_EXSCAN) &&
+	       (op->type == COLLECTIVE_FLOAT16 || op->type == COLLECTIVE_BFLOAT16);
+}
+
+int coll_operation_order(const struct coll_comm *comm, struct coll_operation *operation)
 {
 	const struct coll_settings *settings = &comm->settings;
 
+	operation->op.flags |= (settings->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0) |
+			       (settings->wide ? COLLECTIVE_F_WIDE : 0);
+	if (settings->wide && wide_scan(&operation->op))
+		return coll_operation_arg_error(operation, -EOPNOTSUPP,
+						"the group keeps sums of 16-bit floats in 32 bits, which scans do not offer");
+	return 0;
+}
+
+int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
+			     enum coll_op reduction)
+{
 	/* Checked here because the field of the kernel's struct is narrower. */
 	if ((unsigned int)reduction >= COLLECTIVE_REDUCTION_COUNT)
 		return coll_operation_arg_error(operation, -EINVAL, "there is no such reduction");
 	operation->op.reduction = reduction;
-	operation->op.flags |= (settings->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0) |
-			       (settings->wide ? COLLECTIVE_F_WIDE : 0);
 	coll_operation_nosync(comm, operation);
-	return 0;
+	return coll_operation_order(comm, operation);
 }
 
 int coll_operation_tag(struct coll_operation *operation, long long tag)
@@ -89,14 +105,6 @@ int coll_operation_counts(struct coll_operation *operation, const size_t *counts
 	return counts ? 0 : coll_operation_arg_error(operation, -EINVAL, "there are no counts");
 }
 
-/* The kernel rejects it as well, but without a text. */
-static bool wide_scan(const struct collective_op *op)
-{
-	return op->flags & COLLECTIVE_F_WIDE && op->reduction == COLLECTIVE_SUM &&
-	       (op->opcode == COLLECTIVE_SCAN || op->opcode == COLLECTIVE_EXSCAN) &&
-	       (op->type == COLLECTIVE_FLOAT16 || op->type == COLLECTIVE_BFLOAT16);
-}
-
 int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *operation,
 			  const void *send, void *recv, size_t count, enum coll_type type,
 			  enum coll_op reduction)
@@ -108,9 +116,6 @@ int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *o
 
 	if (err)
 		return err;
-	if (wide_scan(op))
-		return coll_operation_arg_error(operation, -EOPNOTSUPP,
-						"the group keeps sums of 16-bit floats in 32 bits, which scans do not offer");
 	op->send = (uintptr_t)(send == COLL_IN_PLACE ? recv : send);
 	op->recv = (uintptr_t)recv;
 	operation->send_size = bytes;

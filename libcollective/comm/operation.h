@@ -97,12 +97,21 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 			  size_t *total);
 
 /**
+ * coll_operation_order - set the communicator's flags for a reduction
+ * @comm: communicator; this is the only function that applies them
+ * @operation: its opcode and reduction are set, and of a scan its type; its flags are filled in
+ *
+ * Return: 0, -EOPNOTSUPP (a scan of 16-bit floats with wide sums).
+ */
+int coll_operation_order(const struct coll_comm *comm, struct coll_operation *operation);
+
+/**
  * coll_operation_reduction - set the reduction, and the communicator's flags for it
- * @comm: communicator; this is the only function that applies its flags for reductions
- * @operation: its reduction and flags are filled in
+ * @comm: communicator
+ * @operation: its opcode is set, and of a scan its type; its reduction and flags are filled in
  * @reduction: the reduction
  *
- * Return: 0, -EINVAL (no such reduction).
+ * Return: 0, -EINVAL (no such reduction), or as coll_operation_order().
  */
 int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
 			     enum coll_op reduction);

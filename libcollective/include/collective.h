@@ -238,7 +238,7 @@ enum coll_collective {
  * which sends up to twice as many bytes.  The kernel does not offer this for scans:
  * coll_scan() and coll_exscan() of such sums return EOPNOTSUPP.  Other types and reductions
  * are not affected.  Both flags can be set together.  They apply to every form of a
- * reduction: blocking, nonblocking, persistent, SQE, v forms, views and axes.
+ * reduction: blocking, nonblocking, persistent, SQE, v forms, views, axes and coll_submit().
  *
  * By default the ranks of one kernel exchange small blocking operations in memory that is mapped
  * to all of their processes.  A process can read the operands of the others there, store wrong
@@ -751,8 +751,9 @@ struct collective_op;
  *	flags, for which the functions above have no argument
  *
  * The caller aligns the addresses of elements.  Buffers are pinned for this operation unless
- * @op names registered ones.  The flags of the communicator (COLL_CONFIG_REPRODUCIBLE,
- * COLL_CONFIG_WIDE) are not applied: @op has its own.
+ * @op names registered ones.  The flags of the communicator for reductions
+ * (COLL_CONFIG_REPRODUCIBLE, COLL_CONFIG_WIDE) apply in addition to those of @op.
+ * COLL_CONFIG_NOSYNC does not: COLLECTIVE_F_NOSYNC is a choice of each @op.
  *
  * Errors: those of the ioctl COLLECTIVE_IOC_SUBMIT.
  */

@@ -60,6 +60,7 @@ static const char * const hows[HOWS] = { "blocking", "not blocking", "persistent
  * @recv: result
  * @count: elements of the vector, or of a block
  * @type: type of the elements
+ * @opcode: of an operation that coll_submit() gets
  * @how: form of the call; PERSISTENT and NONBLOCKING set @request
  * @request: request of a nonblocking form
  * @sqe: SQE that the form SQE fills in
@@ -70,6 +71,7 @@ struct job {
 	void *recv;
 	size_t count;
 	enum coll_type type;
+	int opcode;
 	enum how how;
 	struct coll_request *request;
 	struct io_uring_sqe *sqe;
@@ -152,6 +154,21 @@ static int do_reduce_scatter_axis(struct job *j)
 	TWO_WAYS(reduce_scatter_axis, j, j->send, j->recv, shape, 1, 0, j->type, COLL_SUM);
 }
 
+static int do_submit(struct job *j)
+{
+	const struct collective_op op = {
+		.opcode = j->opcode,
+		.type = j->type,
+		.reduction = COLLECTIVE_SUM,
+		.root = j->opcode == COLLECTIVE_REDUCE,
+		.count = j->count,
+		.send = (uintptr_t)j->send,
+		.recv = (uintptr_t)j->recv,
+	};
+
+	EVERY_WAY(submit, j, &op);
+}
+
 /**
  * struct form - a kind of reduction
  * @name: name in messages
@@ -171,6 +188,11 @@ static const struct form {
 	{ "reduce_scatterv", do_reduce_scatterv, COLLECTIVE_REDUCE_SCATTER },
 	{ "reduce_scatter_view", do_reduce_scatter_view, COLLECTIVE_REDUCE_SCATTER },
 	{ "reduce_scatter_axis", do_reduce_scatter_axis, COLLECTIVE_REDUCE_SCATTER },
+	{ "allreduce by submit", do_submit, COLLECTIVE_ALLREDUCE },
+	{ "reduce by submit", do_submit, COLLECTIVE_REDUCE },
+	{ "scan by submit", do_submit, COLLECTIVE_SCAN },
+	{ "exscan by submit", do_submit, COLLECTIVE_EXSCAN },
+	{ "reduce_scatter by submit", do_submit, COLLECTIVE_REDUCE_SCATTER },
 };
 
 static bool scans(int opcode)
@@ -293,7 +315,7 @@ static int form_check(struct lib_rank *me, struct coll_comm *comm, const struct 
 {
 	struct job job = {
 		.comm = comm, .send = memory->send32, .recv = memory->recv, .count = count,
-		.type = COLL_FLOAT32, .how = how,
+		.type = COLL_FLOAT32, .opcode = form->opcode, .how = how,
 	};
 	int err = job_run(&job, form);
 
@@ -397,11 +419,17 @@ static int rank_children(struct lib_rank *me)
 	struct coll_comm *twin;
 	struct memory memory;
 	__u32 one = 1, all[NRANKS];
+	const struct collective_op gather = {
+		.opcode = COLLECTIVE_ALLGATHER, .type = COLLECTIVE_UINT32, .count = 1,
+		.send = (uintptr_t)&one, .recv = (uintptr_t)all,
+	};
 
 	CHECK_EQ(0, memory_fill(&memory, me->rank));
 	CHECK_EQ(0, coll_dup(me->comm, &twin));
 	CHECK_EQ(0, form_check(me, twin, &forms[0], BLOCKING, counts[0], want, &memory));
 	CHECK_EQ(0, coll_allgather(twin, &one, all, 1, COLL_UINT32));
+	CHECK_EQ(0, submitted.flags & FLAGS);
+	CHECK_EQ(0, coll_submit(twin, &gather));
 	CHECK_EQ(0, submitted.flags & FLAGS);
 	CHECK_EQ(0, coll_barrier(twin));
 	CHECK_EQ(0, submitted.flags & FLAGS);
