@@ -245,6 +245,20 @@ TEST_F_TIMEOUT(nosync, a_rank_closes_ahead, 60)
 	EXPECT_EQ(0, leave_ahead(&self->ranks, true));
 }
 
+/* Wait until a rank knows that the group has failed.  Return: false: it does not. */
+static bool await_failure(int fd)
+{
+	struct collective_status status;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		if (member_status(fd, &status) || status.state != COLLECTIVE_STATE_UP)
+			return true;
+		usleep(1000 * enough_ms(100));
+	}
+	return false;
+}
+
 /* Another rank never calls it, and leaves: the group fails, and the rank that waits has left. */
 TEST_F_TIMEOUT(nosync, a_rank_behind_leaves, 60)
 {
@@ -257,6 +271,8 @@ TEST_F_TIMEOUT(nosync, a_rank_behind_leaves, 60)
 	usleep(200000);
 	EXPECT_FALSE(has_left(&leaver));
 	EXPECT_EQ(0, member_leave(ranks->fd[2]));
+	/* Before it knows, rank 1 may complete its call. */
+	EXPECT_TRUE(await_failure(ranks->fd[1]));
 	EXPECT_EQ(-ECONNRESET, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 6, 0));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	EXPECT_EQ(0, leaver.err);
