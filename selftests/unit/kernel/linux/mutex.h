@@ -16,6 +16,14 @@ static inline void mutex_lock(struct mutex *mutex)
 	mutex->held = true;
 }
 
+static inline bool mutex_trylock(struct mutex *mutex)
+{
+	bool was = mutex->held;
+
+	mutex->held = true;
+	return !was;
+}
+
 static inline void mutex_unlock(struct mutex *mutex)
 {
 	assert(mutex->held);
