@@ -18,8 +18,18 @@ struct xarray {
 #define DEFINE_XARRAY(name)	struct xarray name
 #define xa_init_flags(xa, flags)	((void)(flags), memset(xa, 0, sizeof(*(xa))))
 #define xa_err(result)		(result)
-#define xa_lock(xa)		((xa)->locked = true)
-#define xa_unlock(xa)		((xa)->locked = false)
+
+static inline void xa_lock(struct xarray *xa)
+{
+	assert(!xa->locked);
+	xa->locked = true;
+}
+
+static inline void xa_unlock(struct xarray *xa)
+{
+	assert(xa->locked);
+	xa->locked = false;
+}
 
 struct xa_limit {
 	u32 min, max;
@@ -36,7 +46,7 @@ static inline void *xa_load(struct xarray *xa, unsigned long i)
 static inline int xa_store(struct xarray *xa, unsigned long i, void *entry, gfp_t gfp)
 {
 	(void)gfp;
-	assert(i < XA_SLOTS && entry);
+	assert(i < XA_SLOTS && entry && !xa->locked);
 	if (kernel_memory_fails())
 		return -ENOMEM;
 	if (!xa->slots)
@@ -63,6 +73,7 @@ static inline void *xa_erase(struct xarray *xa, unsigned long i)
 {
 	void *entry = xa_load(xa, i);
 
+	assert(!xa->locked);
 	if (!entry)
 		return NULL;
 	xa->slots[i] = NULL;
