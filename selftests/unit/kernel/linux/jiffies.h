@@ -21,4 +21,7 @@ static inline unsigned long msecs_to_jiffies(u32 ms)
 	return (int)ms < 0 ? MAX_JIFFY_OFFSET : ms;
 }
 
+#define jiffies_to_msecs(n)	((u32)(n))
+#define nsecs_to_jiffies(ns)	((unsigned long)((ns) / 1000000))
+
 #endif /* COLL_KERNEL_JIFFIES_H */
