@@ -23,7 +23,7 @@ static u64 request_received(const struct coll_request *request)
 
 	if (!plan->varlen)
 		return 0;
-	if (plan->rank != plan->root)
+	if (plan->rank != plan->root || coll_plan_is_p2p(plan))
 		return div_u64(request->part[0].task.received, plan->size);
 	return coll_plan_first(plan, plan->send_first, plan->rank + 1) -
 	       coll_plan_first(plan, plan->send_first, plan->rank);

@@ -238,7 +238,8 @@ u32 coll_match_departed(const struct coll_requests *reqs, const struct coll_call
 /* The same for the call of a request that waits for announcements. */
 static u32 departed_peer(const struct coll_request *request)
 {
-	if (request->match != COLL_MATCH_PENDING || request->abort.at_start)
+	if (request->match != COLL_MATCH_PENDING || request->abort.at_start ||
+	    coll_plan_is_self(&request->plan))
 		return COLL_NO_RANK;
 	return coll_match_departed(request->reqs, &request->call);
 }
@@ -281,7 +282,9 @@ bool coll_match_start(struct coll_request *request, struct coll_failure *failure
 	u32 departed;
 
 	failure->reason.kind = COLLECTIVE_REASON_NONE;
-	if (reqs->id->nranks == 1)
+	if (coll_plan_is_self(&request->plan))
+		coll_self_message_start(request, failure);
+	if (reqs->id->nranks == 1 || coll_plan_is_self(&request->plan))
 		return false;
 	coll_request_set_match(request, coll_match_waits(request) ? COLL_MATCH_PENDING :
 			       COLL_MATCH_SETTLED);

@@ -132,6 +132,11 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 	struct coll_control control;
 	int known = 0;
 
+	/* No other rank knows of it. */
+	if (coll_instance_is_self(instance)) {
+		coll_self_message_fail(reqs, instance, failure);
+		return;
+	}
 	if (request && !request->abort.error) {
 		request->failure = *failure;
 		WRITE_ONCE(request->abort.error, error);

@@ -47,7 +47,11 @@ enum coll_request_stage {
 enum coll_request_match {
 	COLL_MATCH_SETTLED,	/* nothing */
 	COLL_MATCH_DEFERRED,	/* the call is not announced while the payload alone tells it */
-	COLL_MATCH_PENDING,	/* a part is reported once it is known whether all ranks match */
+	/*
+	 * A part is reported once it is known whether all ranks match.  The half of a message to
+	 * itself that waits for the other half has no other part.
+	 */
+	COLL_MATCH_PENDING,
 };
 
 /**
@@ -56,7 +60,9 @@ enum coll_request_match {
  * @reqs: of the member [c]
  * @op: the call, as it came from user space [c]
  * @call: the part of it that must be the same on all ranks, and the identity of the operation
- * @balance: what this rank adds to the sum of counts that only two ranks know [c]
+ * @balance: what this rank adds to the sum of counts that only two ranks know; of a collective [c]
+ * @self_send: of the receive of a message to itself that is matched: the send, from whose memory it
+ *	receives; else NULL.  Set once under [l], before the lane sees the part
  * @plan: the call as the schedules see it, on any lane [c]
  * @footprint: bytes of the buffers that the call touches [c]
  * @nparts: number of parts [c]
@@ -112,7 +118,10 @@ struct coll_request {
 	struct coll_requests *reqs;
 	struct collective_op op;
 	struct coll_call call;
-	u64 balance;
+	union {
+		u64 balance;
+		struct coll_request *self_send;
+	};
 	struct coll_plan plan;
 	struct coll_footprint footprint;
 	u32 nparts;
@@ -163,6 +172,18 @@ struct coll_request {
 /* That of a small operation has one part.  A larger object of the slab would be cleared in full. */
 static_assert(sizeof(struct coll_request) + sizeof(struct coll_part) <= 2048);
 
+/**
+ * coll_request_self_send() - the request out of whose memory another one receives
+ * @request: in flight
+ *
+ * Return: the send of a message to itself if @request is its receive and both are matched; else
+ * NULL.
+ */
+static inline struct coll_request *coll_request_self_send(const struct coll_request *request)
+{
+	return coll_plan_is_self(&request->plan) ? request->self_send : NULL;
+}
+
 /* The number by which coll_request_cancel() finds a request. */
 enum coll_find_by {
 	COLL_FIND_BY_ID,
@@ -204,6 +225,7 @@ void coll_request_reserve_times(struct coll_requests *reqs, u32 collective);
 
 /* table.c */
 struct coll_request *coll_request_by_instance(struct coll_requests *reqs, u64 instance);
+struct coll_request *coll_request_half(struct coll_requests *reqs, u64 instance, bool receives);
 struct coll_request *coll_request_by_id(struct coll_requests *reqs, u64 id);
 bool coll_table_full(struct coll_requests *reqs);
 int coll_table_reserve(struct coll_requests *reqs, u32 n);
@@ -233,6 +255,15 @@ void coll_request_report(struct coll_request *request, int error);
 /* cancel.c */
 struct coll_failure coll_cancel_failure(const struct coll_requests *reqs);
 int coll_request_cancel(struct coll_requests *reqs, enum coll_find_by by, u64 number);
+
+/* self_message.c */
+u64 coll_self_message_next(const struct coll_requests *reqs, const struct coll_plan *plan);
+void coll_self_message_count(struct coll_requests *reqs, const struct coll_plan *plan);
+void coll_self_message_start(const struct coll_request *request, struct coll_failure *failure);
+struct coll_request *coll_self_message_pair(struct coll_request *request,
+					    struct coll_failure *failure);
+void coll_self_message_fail(struct coll_requests *reqs, u64 instance,
+			    const struct coll_failure *failure) __releases(&reqs->state->lock);
 
 /* timer.c */
 unsigned long coll_timer_due(const struct coll_request *request);

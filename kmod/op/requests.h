@@ -90,6 +90,8 @@ struct coll_last_ops {
  * @pinned: bytes of user memory that are pinned [a]
  * @board_charged: bytes charged for hidden pages of the board [a]
  * @next_instance: instance of the next collective without a key [l]
+ * @self_sent: messages without a key that this rank has sent to itself so far [l]
+ * @self_received: the same of receives [l]
  * @last_submit_ns: time at which the latest collective without a key was submitted, or at which
  *	JOIN succeeded; ns [l]
  * @last_id: id of the latest request [l]
@@ -124,6 +126,8 @@ struct coll_requests {
 	atomic64_t *pinned;
 	u64 board_charged;
 	u64 next_instance;
+	u64 self_sent;
+	u64 self_received;
 	u64 last_submit_ns;
 	u64 last_id;
 	struct coll_request **table;

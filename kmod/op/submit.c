@@ -25,6 +25,7 @@
 
 static void start_lanes(struct coll_request *request)
 {
+	const struct coll_request *send = coll_request_self_send(request);
 	struct coll_requests *reqs = request->reqs;
 	u32 i, area;
 
@@ -36,6 +37,9 @@ static void start_lanes(struct coll_request *request)
 		part->abort = &request->abort;
 		part->mismatch_peer = COLL_NO_RANK;
 		args->plan = request->plan;
+		/* With VARLEN, one count is the capacity. */
+		if (send)
+			args->plan.count = min(request->plan.count, send->plan.count);
 		args->eager = request->eager;
 		args->instance = request->call.instance;
 		args->signature = request->implicit_match ? &request->call.signature : NULL;
@@ -102,6 +106,9 @@ static u64 make_instance(const struct coll_request *request)
 
 	if (!coll_plan_is_p2p(plan))
 		return coll_instance_keyed(request->op.key);
+	if (coll_plan_is_self(plan))
+		return coll_instance_p2p(plan->rank, plan->rank, keyed ? request->op.key :
+					 coll_self_message_next(request->reqs, plan), keyed);
 	link = coll_link_get(request->reqs->net, plan->root);
 	if (plan->collective == COLLECTIVE_SEND)
 		return coll_instance_p2p(plan->rank, plan->root,
@@ -133,6 +140,10 @@ static void advance_counters(struct coll_request *request)
 		coll_process_notice(request->reqs);
 		request->reqs->last_submit_ns = request->submit_ns;
 		coll_unexpected_submitted(request->reqs);
+		return;
+	}
+	if (coll_plan_is_self(&request->plan)) {
+		coll_self_message_count(request->reqs, &request->plan);
 		return;
 	}
 	link = coll_link_get(request->reqs->net, request->plan.root);
@@ -197,7 +208,11 @@ static void start_request(struct coll_request *request, struct start_result *res
 		atomic_inc(&request->parts_pending);
 		result->ended++;
 	}
-	start_lanes(request);
+	/* Of a message to itself only the receive has work for a lane, once both halves wait. */
+	if (coll_plan_is_self(&request->plan))
+		request = coll_self_message_pair(request, &result->failure);
+	if (request)
+		start_lanes(request);
 }
 
 /* Fail a request that must.  It may have been freed by now, unless @ended is not 0. */
@@ -503,8 +518,11 @@ static bool report_ahead(struct coll_request *request, int error)
 static void request_part_done(struct coll_part *part)
 {
 	struct coll_request *request = part->owner;
+	struct coll_request *send = coll_request_self_send(request);
 	const int error = part->error;
 
+	if (send)
+		coll_request_report(send, error);
 	if (READ_ONCE(request->match) == COLL_MATCH_PENDING)
 		coll_times_wait_for_calls(request);
 	else if (request->nparts > 1)

@@ -5,6 +5,8 @@
  * An instance is used by one started request at a time.  Requests with the same key, or messages
  * with the same tag, start one after the other, each when the previous one is complete.  Those that
  * have not started are in the @same_instance ring of the one that has.
+ *
+ * A message of a rank to itself has two started requests, its halves.  Each has a ring of its own.
  */
 #include <linux/log2.h>
 #include <linux/slab.h>
@@ -172,15 +174,39 @@ static struct hlist_head *request_bucket(struct coll_requests *reqs, u64 instanc
 	return &reqs->by_instance[coll_instance_hash(instance, COLL_REQUESTS_HASH)];
 }
 
-/* The request in flight of an instance that has started, or starts next; or NULL. */
-static struct coll_request *find_oldest(struct coll_requests *reqs, u64 instance)
+/* Is it the receiving half of a message to itself? */
+static bool is_receiving_half(const struct coll_request *request)
+{
+	return coll_plan_is_self(&request->plan) && request->plan.collective == COLLECTIVE_RECV;
+}
+
+/* The request in flight of an instance, or half, that has started, or starts next; or NULL. */
+static struct coll_request *find_oldest(struct coll_requests *reqs, u64 instance, bool receives)
 {
 	struct coll_request *request;
 
 	hlist_for_each_entry(request, request_bucket(reqs, instance), instance_node)
-		if (request->call.instance == instance)
+		if (request->call.instance == instance && is_receiving_half(request) == receives)
 			return request;
 	return NULL;
+}
+
+/**
+ * coll_request_half() - find one half of a message of this rank to itself
+ * @reqs: of the member, locked
+ * @instance: of the message
+ * @receives: true: the receive; false: the send
+ *
+ * Return: the request; NULL if it has not started, or if its part has been reported.
+ */
+struct coll_request *coll_request_half(struct coll_requests *reqs, u64 instance, bool receives)
+{
+	struct coll_request *request;
+
+	lockdep_assert_held(&reqs->state->lock);
+	request = find_oldest(reqs, instance, receives);
+	return request && request->stage == COLL_REQUEST_STARTED &&
+		atomic_read(&request->parts_pending) ? request : NULL;
 }
 
 /**
@@ -188,16 +214,15 @@ static struct coll_request *find_oldest(struct coll_requests *reqs, u64 instance
  * @reqs: of the member, locked
  * @instance: of the operation
  *
- * Return: the request; NULL if there is none, or if all its parts have been reported.
+ * Return: the request, of a message to itself either half; NULL if there is none, or if all its
+ * parts have been reported.
  */
 struct coll_request *coll_request_by_instance(struct coll_requests *reqs, u64 instance)
 {
-	struct coll_request *request;
+	struct coll_request *request = coll_request_half(reqs, instance, false);
 
-	lockdep_assert_held(&reqs->state->lock);
-	request = find_oldest(reqs, instance);
-	return request && request->stage == COLL_REQUEST_STARTED &&
-		atomic_read(&request->parts_pending) ? request : NULL;
+	return request || !coll_instance_is_self(instance) ? request :
+	       coll_request_half(reqs, instance, true);
 }
 
 /**
@@ -238,13 +263,13 @@ void coll_request_set_match(struct coll_request *request, enum coll_request_matc
  * coll_table_start() - put a request in flight
  * @request: with its instance; its member is locked
  *
- * It is queued if a request of the same instance is in flight, and else started.
+ * It is queued if a request of the same instance, or half, is in flight, and else started.
  */
 void coll_table_start(struct coll_request *request)
 {
 	struct coll_requests *reqs = request->reqs;
 	const u64 instance = request->call.instance;
-	struct coll_request *first = find_oldest(reqs, instance);
+	struct coll_request *first = find_oldest(reqs, instance, is_receiving_half(request));
 
 	coll_request_set_stage(request, first ? COLL_REQUEST_QUEUED : COLL_REQUEST_STARTED);
 	INIT_LIST_HEAD(&request->same_instance);

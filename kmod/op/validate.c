@@ -3,6 +3,7 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 
+#include "core/engine/instance.h"
 #include "op/footprint.h"
 #include "op/layout.h"
 #include "op/requests.h"
@@ -56,10 +57,11 @@ static const struct opcode_info opcodes[COLLECTIVE_OPCODE_COUNT] = {
 					    { BLOCK, NOTHING } },
 	[COLLECTIVE_SCATTER]		= { TRAIT_ROOTED | TRAIT_LAYOUT | TRAIT_VARLEN,
 					    { BLOCKS, BLOCK }, { NOTHING, BLOCK } },
-	[COLLECTIVE_SEND]		= { TRAIT_ROOTED | TRAIT_P2P, { NOTHING, NOTHING },
+	/* The other end may be this rank. */
+	[COLLECTIVE_SEND]	= { TRAIT_ROOTED | TRAIT_P2P, { BLOCK, NOTHING },
 					    { BLOCK, NOTHING } },
-	[COLLECTIVE_RECV]		= { TRAIT_ROOTED | TRAIT_P2P | TRAIT_VARLEN,
-					    { NOTHING, NOTHING }, { NOTHING, BLOCK } },
+	[COLLECTIVE_RECV]	= { TRAIT_ROOTED | TRAIT_P2P | TRAIT_VARLEN, { NOTHING, BLOCK },
+					    { NOTHING, BLOCK } },
 };
 
 static int call_check_enums(const struct collective_op *op, u32 nranks)
@@ -265,6 +267,14 @@ static int call_check_spans(const struct collective_op *op, const struct coll_re
 	return ranges_overlap(op->send, send, op->recv, recv) ? -EINVAL : 0;
 }
 
+/* One message to itself would have the instance that stands for the group. */
+static bool is_no_message(const struct collective_op *op, const struct coll_plan *plan)
+{
+	return coll_plan_is_self(plan) &&
+	       coll_instance_p2p(plan->rank, plan->root, op->key,
+				 op->flags & COLLECTIVE_F_KEYED) == COLL_INSTANCE_GROUP;
+}
+
 /* AUTO selects the algorithm that the group was given, if it has a schedule for this plan. */
 static const struct coll_schedule *call_schedule(const struct collective_op *op,
 						 const struct coll_requests *reqs,
@@ -325,7 +335,7 @@ int coll_validate(const struct collective_op *op, struct coll_requests *reqs,
 	holds = call_holds(op, reqs, info);
 	*footprint = (struct coll_footprint){ 0 };
 	err = call_check_unused(op, info->traits);
-	if (info->traits & TRAIT_P2P && op->root == reqs->id->rank)
+	if (!err && is_no_message(op, plan))
 		err = -EINVAL;
 	if (!err)
 		err = coll_block_layout_read(layout, op, reqs->charges, reqs->id->rank,

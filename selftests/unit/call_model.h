@@ -44,8 +44,9 @@ static const struct {
 	[COLLECTIVE_ALLTOALL]	= { USES_LAYOUT, { ALL, ALL } },
 	[COLLECTIVE_SCAN]	= { USES_REDUCTION, { ONE, ONE } },
 	[COLLECTIVE_EXSCAN]	= { USES_REDUCTION, { ONE, ONE } },
-	[COLLECTIVE_SEND]	= { USES_ROOT | IS_MESSAGE, { NONE }, { ONE, NONE } },
-	[COLLECTIVE_RECV]	= { USES_ROOT | USES_VARLEN | IS_MESSAGE, { NONE }, { NONE, ONE } },
+	[COLLECTIVE_SEND]	= { USES_ROOT | IS_MESSAGE, { ONE, NONE }, { ONE, NONE } },
+	[COLLECTIVE_RECV]	= { USES_ROOT | USES_VARLEN | IS_MESSAGE, { NONE, ONE },
+				    { NONE, ONE } },
 };
 
 /**
@@ -324,7 +325,9 @@ static void model_fields(struct call_model *model)
 	    op->key > (keyed ? COLLECTIVE_KEY_MAX : 0))
 		model_error(model, EINVAL);
 	if ((op->root && !(uses & USES_ROOT)) ||
-	    (uses & IS_MESSAGE && op->root == model->rank) ||
+	    /* The instance that stands for the group. */
+	    (uses & IS_MESSAGE && keyed && op->root == model->rank &&
+	     model->rank == COLLECTIVE_RANKS_MAX - 1 && op->key == COLLECTIVE_KEY_MAX) ||
 	    ((op->layout || op->flags & COLLECTIVE_F_VECTOR) && !(uses & USES_LAYOUT)) ||
 	    (op->flags & COLLECTIVE_F_VARLEN && !(uses & USES_VARLEN)) ||
 	    (op->flags & COLLECTIVE_F_NOSYNC && uses & IS_MESSAGE))

@@ -15,6 +15,7 @@
 #include "op/kept_calls.c"
 #include "op/match.c"
 #include "op/match_fail.c"
+#include "op/self_message.c"
 #include "op/table.c"
 #include "op/unexpected_calls.c"
 #include "random.h"
@@ -181,6 +182,10 @@ void coll_process_notice(struct coll_requests *reqs)
 }
 
 void coll_timer_arm(struct coll_request *request)
+{
+}
+
+void coll_times_queued(struct coll_request *request, u64 now)
 {
 }
 

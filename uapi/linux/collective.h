@@ -74,7 +74,7 @@ enum collective_opcode {
 	COLLECTIVE_ALLTOALL,
 	COLLECTIVE_SCAN,
 	COLLECTIVE_EXSCAN,
-	COLLECTIVE_SEND,	/* matched by order, or by key, between the two ranks */
+	COLLECTIVE_SEND,	/* matched by order, or by key, between its two ends */
 	COLLECTIVE_RECV,
 	/* private: */
 	COLLECTIVE_OPCODE_COUNT
@@ -470,8 +470,8 @@ struct collective_unregister {
  * @reduction: enum collective_reduction
  * @algorithm: enum collective_algorithm
  * @flags: COLLECTIVE_F_*
- * @root: root rank, of BROADCAST, REDUCE, GATHER and SCATTER; the peer, of SEND and RECV, which
- *	is not this rank; else 0
+ * @root: root rank, of BROADCAST, REDUCE, GATHER and SCATTER; the other end, of SEND and RECV,
+ *	which may be this rank; else 0
  * @timeout_ms: deadline; 0: the group's; ~0: none
  * @key: with COLLECTIVE_F_KEYED the key, up to COLLECTIVE_KEY_MAX; else 0
  * @count: elements: of the whole vector (ALLREDUCE, REDUCE, BROADCAST, SCAN, EXSCAN, SEND,
@@ -496,6 +496,10 @@ struct collective_unregister {
  * unmapped, dropped (MADV_DONTNEED), truncated or punched out of its file meanwhile, the
  * operation reads the old contents, and a result stored there is lost.  Memory that is moved
  * (mremap) keeps its pages and thus the operation.  After fork() the pages are the parent's.
+ *
+ * A SEND to this rank itself completes with the RECV that it is matched with, whatever its size:
+ * it waits for that RECV, for as long as its deadline allows.  If either of them fails, so does the
+ * other one.  Rank 1023 cannot use the key 2^40 - 1 for it (EINVAL).
  *
  * On rank r, SCAN reduces the input of the ranks 0 .. r, and EXSCAN that of 0 .. r - 1, with
  * operands in this order.  EXSCAN ignores @recv of rank 0.  Neither takes AVG (EINVAL).

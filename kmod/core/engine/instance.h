@@ -112,6 +112,18 @@ static inline bool coll_instance_is_between(u64 instance, u32 a, u32 b)
 	return instance & COLL_INSTANCE_P2P && ((from == a && to == b) || (from == b && to == a));
 }
 
+/**
+ * coll_instance_is_self() - is it a message of a rank to itself?
+ * @instance: the instance
+ *
+ * Such a message has two requests here, its halves: op/self_message.c.
+ */
+static inline bool coll_instance_is_self(u64 instance)
+{
+	return instance & COLL_INSTANCE_P2P &&
+	       coll_instance_from(instance) == coll_instance_to(instance);
+}
+
 /*
  * Multiplier of coll_instance_hash(): odd.  main.c makes it random, because peers and users
  * choose some of the instances that are looked up.

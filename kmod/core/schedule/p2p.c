@@ -8,6 +8,8 @@
  * capacity.
  *
  * Hazards: nothing is written that was sent.
+ *
+ * A message of a rank to itself has no step: the receive copies what the send has.
  */
 #include "core/schedule/schedule.h"
 
@@ -56,4 +58,24 @@ const struct coll_schedule coll_p2p_recv = {
 	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
 	.steps	= p2p_steps,
 	.step	= recv_step,
+};
+
+static u64 self_steps(const struct coll_plan *plan __maybe_unused)
+{
+	return 0;
+}
+
+/* All on one lane, as a message between two ranks. */
+static void self_copy(const struct coll_plan *plan, struct coll_local_copy *local)
+{
+	struct coll_range all = { .count = plan->count };
+
+	coll_plan_local_copy(plan, all, all, local);
+}
+
+const struct coll_schedule coll_p2p_self = {
+	.name	= "self",
+	.algorithm = COLLECTIVE_ALGORITHM_DIRECT,
+	.steps	= self_steps,
+	.local_copy = self_copy,
 };

@@ -110,6 +110,15 @@ static inline bool coll_plan_is_p2p(const struct coll_plan *plan)
 }
 
 /**
+ * coll_plan_is_self() - is it the send or the receive of a message of this rank to itself?
+ * @plan: the operation
+ */
+static inline bool coll_plan_is_self(const struct coll_plan *plan)
+{
+	return coll_plan_is_p2p(plan) && plan->root == plan->rank;
+}
+
+/**
  * coll_plan_is_root() - is this rank the root?
  * @plan: a rooted operation
  */

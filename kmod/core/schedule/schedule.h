@@ -27,8 +27,8 @@
  * @reads: true if no payload is sent: ranks read one another's memory, and all frames are signals,
  *	which tell the count
  * @board: true if the ranks meet on the board: the only step has no frames
- * @steps: returns the number of steps of a plan.  If it grows with the bytes, in segments,
- *	@next is set; all others have at most COLL_STEPS_MAX()
+ * @steps: returns the number of steps of a plan; always 0: @step is NULL.  If it grows with the
+ *	bytes, in segments, @next is set; all others have at most COLL_STEPS_MAX()
  * @step: fills in step @i; the step is zeroed, with no peers
  * @next: returns the first step from @i on in which the half that sends (@sends), or that
  *	receives, may move something; U64_MAX: none.  Takes time by the ranks, not by the steps.
@@ -106,6 +106,7 @@ extern const struct coll_schedule coll_tree_exscan;
 extern const struct coll_schedule coll_tree_allgather;
 extern const struct coll_schedule coll_p2p_send;
 extern const struct coll_schedule coll_p2p_recv;
+extern const struct coll_schedule coll_p2p_self;
 extern const struct coll_schedule coll_varlen_broadcast;
 extern const struct coll_schedule coll_varlen_scatter;
 extern const struct coll_schedule coll_direct_gather;

@@ -165,9 +165,19 @@ static const struct coll_schedule *direct(const struct coll_plan *plan, bool few
 	return schedules[plan->collective].direct;
 }
 
+/* Only the asked-for algorithm that messages have. */
+static const struct coll_schedule *self(const struct coll_plan *plan)
+{
+	if (plan->algorithm != COLLECTIVE_ALGORITHM_AUTO &&
+	    plan->algorithm != COLLECTIVE_ALGORITHM_DIRECT)
+		return NULL;
+	return &coll_p2p_self;
+}
+
 /**
  * coll_schedule_find() - select the schedule for a call
- * @plan: the call; its rank, root and lane do not matter
+ * @plan: the call; its lane does not matter, and its rank and root only tell whether a message is
+ *	one to itself
  *
  * Return: the schedule, or NULL if there is none.
  */
@@ -179,6 +189,8 @@ const struct coll_schedule *coll_schedule_find(const struct coll_plan *plan)
 	if (plan->collective >= COLLECTIVE_OPCODE_COUNT)
 		return NULL;
 	row = &schedules[plan->collective];
+	if (coll_plan_is_self(plan))
+		return self(plan);
 	if (plan->varlen)
 		return varlen(plan);
 	/* Here the order of ranks decides, not the algorithm. */

@@ -26,6 +26,8 @@ typedef struct {
 #define atomic_inc(v)		((v)->counter++)
 #define atomic_dec(v)		((v)->counter--)
 #define atomic_dec_and_test(v)	(!--(v)->counter)
+#define atomic_sub_and_test(n, v)	(!((v)->counter -= (n)))
+#define atomic_add_unless(v, n, not)	((v)->counter != (not) && ((v)->counter += (n), true))
 #define atomic_inc_not_zero(v)	((v)->counter && ++(v)->counter)
 
 #define atomic_try_cmpxchg(v, old, new) ({				\
