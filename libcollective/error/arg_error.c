@@ -74,8 +74,6 @@ static void format_invalid(const struct coll_comm *comm, const struct coll_opera
 		 op->root >= (__u32)comm->nranks)
 		snprintf(text, size, "there is no rank %d: the ranks are 0 to %d",
 			 (int)op->root, comm->nranks - 1);
-	else if (is_p2p(op->opcode) && op->root == (__u32)comm->rank)
-		snprintf(text, size, "the message is from rank %d to itself", comm->rank);
 	else if (is_bitwise(op->reduction) && op->type >= COLLECTIVE_FLOAT16)
 		snprintf(text, size, "%s is not defined for %s",
 			 coll_names_reduction(op->reduction), coll_names_type(op->type));
@@ -90,6 +88,11 @@ static void format_invalid(const struct coll_comm *comm, const struct coll_opera
 			 "lengths, places or rows of the blocks contradict each other, or memory overlaps");
 	else if (has_overlap(operation))
 		snprintf(text, size, "input and result overlap, and it is not in place");
+	/* Of rank 1023 with the last tag, too. */
+	else if (is_p2p(op->opcode) && op->root == (__u32)comm->rank)
+		snprintf(text, size,
+			 "the message is from rank %d to itself, which the module does not offer",
+			 comm->rank);
 	else
 		snprintf(text, size, "%s", coll_strerror(EINVAL));
 }

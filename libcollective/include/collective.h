@@ -527,13 +527,17 @@ int coll_broadcast(struct coll_comm *comm, void *buffer, size_t count,
  * @buffer: @count elements
  * @count: number of elements (not bytes), equal to the receiver's; may be 0
  * @type: type of the elements, equal to the receiver's
- * @to: receiving rank, not this one
+ * @to: receiving rank, which may be this one
  * @tag: tag by which the message is received, 0 .. 2^40 - 1; or COLL_TAG_NONE
  *
  * Messages of up to 32 KiB: returns when the message has left.  Longer ones: returns when it
  * has been received.  Messages with the same tag are received in the order in which they are
  * sent.  Context and errors are those of coll_allreduce().  If the two ends differ, only this
  * message fails (EBADMSG); the sender of a small message may not be told.
+ *
+ * A message of any size to this rank itself returns when it has been received: another thread, or
+ * a nonblocking call before, receives it, in any form.  Otherwise the call waits until its deadline
+ * (ETIMEDOUT).  If one end fails, so does the other one.
  */
 int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
 	      enum coll_type type, int to, long long tag);
@@ -544,7 +548,7 @@ int coll_send(struct coll_comm *comm, const void *buffer, size_t count,
  * @buffer: room for @count elements
  * @count: number of elements (not bytes), equal to the sender's
  * @type: type of the elements, equal to the sender's
- * @from: sending rank, not this one
+ * @from: sending rank, which may be this one
  * @tag: as the sender's
  *
  * Errors: as coll_send().
@@ -673,7 +677,7 @@ int coll_scatter(struct coll_comm *comm, const void *send, void *recv,
  * @count: in: capacity of @buffer in elements; out, with success or EMSGSIZE: number of
  *	elements sent.  coll_irecv_varlen(): written when a wait or test reports completion
  * @type: type of the elements, equal to the sender's
- * @from: sending rank, not this one
+ * @from: sending rank, which may be this one
  * @tag: as in the sender's call of coll_send()
  *
  * Errors: as coll_recv(), and EMSGSIZE: the message is longer than *@count.  The elements
