@@ -202,6 +202,11 @@ def messages(_rank, _flags):
                 assert comm.recv(out, source, tag) is out
                 request.wait()
                 same(out, np.full(length, float(source)), "message")
+                out = np.empty(length)
+                request = comm.irecv(out, comm.rank, tag)
+                comm.send(np.full(length, float(comm.rank)), comm.rank, tag)
+                request.wait()
+                same(out, np.full(length, float(comm.rank)), "message to this rank itself")
         send = comm.send_init(np.arange(5), to)
         out = np.empty(5, int)
         recv = comm.recv_init(out, source)

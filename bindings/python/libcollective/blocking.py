@@ -210,10 +210,11 @@ class Blocking(Calls):
         """Send an array to one rank.
 
         array: of as many elements, and of the same type, as the receiver's
-        dest: receiving rank, not this one
+        dest: receiving rank; this one: another thread, or irecv() before, receives the message
         tag: number by which the message is received, 0 to 2^40 - 1; None: by its order
 
-        Returns when the message has left; if it has more than 32 KiB, when it has been received.
+        Returns when the message has left; if it has more than 32 KiB, or is one to this rank
+        itself, when it has been received.
         """
         self._run(self._send(array, dest, tag))
 
@@ -221,7 +222,7 @@ class Blocking(Calls):
         """Receive an array from one rank.
 
         out: array of as many elements, and of the same type, as the sender's
-        source: sending rank, not this one
+        source: sending rank; this one: another thread, or isend() before, sends the message
         tag: as the sender's
 
         Returns out.

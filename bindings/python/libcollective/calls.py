@@ -266,11 +266,6 @@ class Calls:
         call.result = recv
         return call.send(send).recv(recv)
 
-    def _peer(self, peer: int, what: str) -> int:
-        if self._root(peer, what) == self.rank:
-            raise ValueError(f"{what} {peer} is this rank: a message goes to another one")
-        return peer
-
     @staticmethod
     def _tag(tag: int | None) -> int:
         if tag is None:
@@ -281,11 +276,11 @@ class Calls:
 
     def _send(self, array: Any, dest: int, tag: int | None) -> Call:
         send = arrays.source(array)
-        call = Call("send", root=self._peer(dest, "dest"), tag=self._tag(tag))
+        call = Call("send", root=self._root(dest, "dest"), tag=self._tag(tag))
         return call.elements(send.array.size, arrays.moved(send)).send(send)
 
     def _recv(self, out: Any, source: int, tag: int | None) -> Call:
         recv = arrays.target(out)
-        call = Call("recv", root=self._peer(source, "source"), tag=self._tag(tag))
+        call = Call("recv", root=self._root(source, "source"), tag=self._tag(tag))
         call.result = recv
         return call.elements(recv.array.size, arrays.moved(recv)).recv(recv)

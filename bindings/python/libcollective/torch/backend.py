@@ -370,8 +370,6 @@ class Backend(BaseBackend):
     def _message(self, name: str, peer: int, tag: int) -> Operation:
         if tag < 0:
             raise ValueError(f"collective: the tag {tag} is negative")
-        if peer == self._rank:
-            raise ValueError(f"collective: rank {peer} is this rank: a message goes to another")
         # Messages with torch's default are identified by their order.
         return Operation(name, root=peer, tag=tag or structs.TAG_NONE)
 
