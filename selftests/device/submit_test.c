@@ -61,7 +61,8 @@ TEST_F(one_rank, bad_operations)
 } while (0)
 	EXPECT_OP(-EINVAL, op.opcode = COLLECTIVE_OPCODE_COUNT);
 	EXPECT_OP(-EINVAL, op.opcode = 0xff);
-	EXPECT_OP(-EINVAL, (op.opcode = COLLECTIVE_SEND, op.recv = 0));
+	EXPECT_OP(-EOPNOTSUPP, (op.opcode = COLLECTIVE_SEND, op.recv = 0,
+				op.algorithm = COLLECTIVE_ALGORITHM_RING));
 	EXPECT_OP(-EINVAL, (op.opcode = COLLECTIVE_EXSCAN, op.reduction = COLLECTIVE_AVG));
 	EXPECT_OP(-EINVAL, (op.opcode = COLLECTIVE_BROADCAST, op.flags = COLLECTIVE_F_WIDE));
 	EXPECT_OP(-EOPNOTSUPP, (op.opcode = COLLECTIVE_SCAN, op.flags = COLLECTIVE_F_WIDE,
