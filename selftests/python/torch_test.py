@@ -119,10 +119,7 @@ class Library:
         self.lock = threading.Lock()
 
     def __getattr__(self, name):
-        return type(self).__dict__.get(f"_{name}", _success).__get__(self)
-
-    def __getitem__(self, name):
-        return Function(getattr(self, name))
+        return Function(type(self).__dict__.get(f"_{name}", _success).__get__(self))
 
     def _coll_rank(self, _handle):
         return 0
@@ -175,9 +172,15 @@ class Library:
 
 
 class Function:
+    argtypes = ()
+
     def __init__(self, does):
         self.does = does
-        self.restype = int
+        self.restype = lambda result: result
+
+    @classmethod
+    def from_buffer_copy(cls, other):
+        return cls(other.does)
 
     def __call__(self, *arguments):
         return self.restype(self.does(*arguments))

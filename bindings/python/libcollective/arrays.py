@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+from functools import lru_cache
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -115,12 +116,18 @@ def _view(tensor: _DLTensor, dtype: np.dtype, shape: tuple, strides: tuple | Non
     return np.ndarray(shape, dtype, buffer, strides=strides)
 
 
+@lru_cache(maxsize=64)
+def _name_of(dtype: np.dtype) -> str:
+    """The name of a type, which NumPy makes anew each time."""
+    return dtype.name
+
+
 # ---- what the caller gives -------------------------------------------------------------------
 
 def _of_ndarray(array: np.ndarray, origin: Any) -> Memory:
     if isinstance(array, np.ma.MaskedArray):
         raise TypeError("a masked array has two memories: pass its data, or a filled copy")
-    return Memory(array, origin, array.dtype.name)
+    return Memory(array, origin, _name_of(array.dtype))
 
 
 def _find(owner: Any) -> Memory | None:
@@ -234,6 +241,8 @@ def op_of(op: Op | str | int) -> Op:
 
     Raises ValueError if there is none.
     """
+    if isinstance(op, Op):
+        return op
     try:
         return Op[op.upper()] if isinstance(op, str) else Op(op)
     except (KeyError, ValueError):

@@ -60,6 +60,7 @@ class Communicator(Blocking, Nonblocking, Persistent):
         self._handle = handle
         self._flags = flags
         self._pid = os.getpid()
+        self._is_disowned = False
         # Entered by a signal's handler, too, in the thread that has it.
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
@@ -99,10 +100,10 @@ class Communicator(Blocking, Nonblocking, Persistent):
             # A thread has more than one if such a handler makes a call within a call.
             thread = threading.get_ident()
             self._calls[thread] = [*self._own_calls(), frame]
-            if self._handle is not None and self._pid == os.getpid():
+            if self._handle is not None:
                 return self._pointer
         self._end_call(frame)
-        if self._pid != os.getpid():
+        if self._is_disowned:
             raise errors.Error(
                 errno.EPERM, "collective: the communicator belongs to process "
                 f"{self._pid}, of which this one is a child: make one here")
@@ -132,7 +133,8 @@ class Communicator(Blocking, Nonblocking, Persistent):
             self._calls[threading.get_ident()] = calls
         else:
             self._calls.pop(threading.get_ident(), None)
-            self._changed.notify_all()
+            if self._is_closing:
+                self._changed.notify_all()
 
     def _await_given_up(self) -> None:
         """Wait for a split() that Ctrl-C has ended here: what follows may not come between its
@@ -504,6 +506,7 @@ class Communicator(Blocking, Nonblocking, Persistent):
         self._changed = threading.Condition(self._lock)
         self._calls.clear()
         self._given_up.clear()
+        self._is_disowned = True
         self._handle = None
         any(self._finalize)
         for watch in self._watches.values():

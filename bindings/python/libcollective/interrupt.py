@@ -99,7 +99,7 @@ is_to_end = INTERRUPT(_is_to_end)
 
 def is_interruptible() -> bool:
     """Can a signal interrupt this thread?"""
-    return threading.current_thread() is threading.main_thread()
+    return threading.get_ident() == threading.main_thread().ident
 
 
 def slice_ms() -> int:

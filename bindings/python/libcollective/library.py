@@ -159,9 +159,10 @@ def storing(name: str, results: list[int]) -> Any:
 
     The result is there before Python runs the handler of a signal, so also if that raises.
     """
-    # A function object of its own.
-    function = get()[name]
-    function.argtypes = _FUNCTIONS[name][1]
+    # A function object of its own, which costs less than looking the name up again.
+    kept = getattr(get(), name)
+    function = type(kept).from_buffer_copy(kept)
+    function.argtypes = kept.argtypes
     function.restype = results.append
     return function
 
