@@ -114,6 +114,7 @@ class Library:
         self.order = []
         self.under_way = {}
         self.ended = {}
+        self.waited_for = set()
         self.failure = 0
         self.descriptor = os.eventfd(0, os.EFD_NONBLOCK)
         self.lock = threading.Lock()
@@ -149,26 +150,57 @@ class Library:
     def _coll_req_fd(self, _handle):
         return self.descriptor
 
-    def _coll_wait_any(self, handles, count, index, _timeout):
+    def _coll_wait_any(self, handles, count, index, timeout):
+        handles = One(handles._obj) if hasattr(handles, "_obj") else handles
+        numbers = {handles[i]: i for i in range(count)}
+        end = time.monotonic() + (timeout / 1000 if timeout >= 0 else 10)
         with self.lock:
-            for i in range(count):
-                if handles[i] in self.ended:
-                    code = self.ended.pop(handles[i])
-                    handles[i] = None
-                    index._obj.value = i
-                    if not self.ended:
-                        os.eventfd_read(self.descriptor)
-                    return code
-        return -errno.EINPROGRESS
+            if self.waited_for & set(numbers):
+                return -errno.EBUSY
+            if not set(numbers) <= {None, *self.under_way, *self.ended}:
+                return -errno.ENOENT
+            self.waited_for |= set(numbers)
+        try:
+            while True:
+                with self.lock:
+                    for number in set(numbers) & set(self.ended):
+                        return self.take(handles, numbers[number], index)
+                if time.monotonic() >= end:
+                    return -errno.EINPROGRESS
+                time.sleep(0.001)
+        finally:
+            with self.lock:
+                self.waited_for -= set(numbers)
 
-    def end(self, code=0):
-        """The oldest operation ends."""
+    def take(self, handles, i, index):
+        code = self.ended.pop(handles[i])
+        handles[i] = None
+        index._obj.value = i
+        if not self.ended:
+            os.eventfd_read(self.descriptor)
+        return code
+
+    def end(self, code=0, latest=False):
+        """The oldest operation ends, or the latest."""
         with self.lock:
-            number = min(self.under_way)
+            number = max(self.under_way) if latest else min(self.under_way)
             del self.under_way[number]
             self.ended[number] = code
             if len(self.ended) == 1:
                 os.eventfd_write(self.descriptor, 1)
+
+
+class One:
+    """A handle, as an array of one."""
+
+    def __init__(self, handle):
+        self.handle = handle
+
+    def __getitem__(self, _index):
+        return self.handle.value
+
+    def __setitem__(self, _index, value):
+        self.handle.value = value
 
 
 class Function:
@@ -415,6 +447,87 @@ def fail_to_start(_thread):
 
 
 @test
+def a_start_without_a_thread():
+    """The threads that wait end what they wait for, also what is in the queue."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            run_without_a_thread()
+            status = 0
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+def run_without_a_thread():
+    group, made = make_group(room=2)
+    begin, threading.Thread.start = threading.Thread.start, fail_to_start
+    works = [start(group, number) for number in range(1, 6)]
+    with raises(RuntimeError, "there can be no thread that completes the future"):
+        works[0].get_future()
+    several = start(group, 6, calls=2)
+    for work in works:
+        made.end()
+        work.wait()
+    made.end()
+    made.end()
+    several.wait()
+    assert made.order == [1, 2, 3, 4, 5, 6, 6] and not group._works and not group._queue
+    threading.Thread.start = begin
+    told = start(group).get_future()
+    made.end()
+    told.wait()
+    group.close()
+
+
+@test
+def a_thread_that_waits_ends_its_work():
+    """Without the poller, which ends what others need meanwhile."""
+    group, made = make_group()
+    for _ in range(3):
+        work = start(group)
+        made.end()
+        work.wait()
+        assert group.descriptor == -1 and not group._works
+    first, second = start(group), start(group)
+    thread = threading.Thread(target=first.wait)
+    thread.start()
+    await_true(lambda: made.waited_for)
+    told = second.get_future()
+    made.end(latest=True)
+    assert told.wait() == [1] and not first.is_completed()
+    made.end()
+    thread.join()
+    assert first.is_success()
+    group.close()
+
+
+@test
+def an_interrupted_wait_that_has_the_outcome():
+    """A signal's handler raises when the library has stored the outcome: the work still ends."""
+    group, made = make_group()
+    work = start(group)
+    made.end()
+    settle = work.request._settle
+
+    def interrupted(handle):
+        if work.request._attempts:
+            work.request._settle = settle
+            raise Interrupted
+        return settle(handle)
+
+    work.request._settle = interrupted
+    with raises(Interrupted, ""):
+        work.wait()
+    assert not work._ended
+    await_true(lambda: not group._works)
+    work.wait()
+    assert work.is_success()
+    group.close()
+
+
+@test
 def a_queue_is_not_tried_while_operations_are_under_way():
     """Also if the descriptor has told of something that is not collected here."""
     group, made = make_group(room=2)
@@ -529,7 +642,8 @@ def an_idle_group_wakes_no_thread():
     work = start(group)
     made.end()
     work.wait()
-    await_true(lambda: not group._looked_at)
+    assert group._left and not group._looked_at
+    await_true(lambda: not group._left)
     os.eventfd_write(made.descriptor, 1)
     calls = []
     group.collect = lambda: calls.append(1) or (False, [])
@@ -545,15 +659,15 @@ def without_a_descriptor():
     group, made = make_group()
     dup, os.dup = os.dup, fail_to_open
     try:
-        works = [start(group) for _ in range(3)]
-        for work in works:
+        works = [start(group).get_future() for _ in range(3)]
+        for told in works:
             made.end()
-            work.wait()
+            told.wait()
     finally:
         os.dup = dup
-    work = start(group)
+    told = start(group).get_future()
     made.end()
-    work.wait()
+    told.wait()
     assert group.descriptor >= 0
     group.close()
 
@@ -590,9 +704,12 @@ def a_thread_that_fails_leaves_none_waiting():
     group.comm._take_ended = fail
     sys.stderr, stderr = open(os.devnull, "w", encoding="utf-8"), sys.stderr
     try:
+        told = work.get_future()
         made.end()
         with raises(RuntimeError, "the thread that completes operations failed: "):
             work.wait()
+        with raises(RuntimeError, "the thread that completes operations failed: "):
+            told.wait()
     finally:
         sys.stderr = stderr
     del group.comm._take_ended

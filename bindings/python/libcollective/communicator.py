@@ -284,6 +284,10 @@ class Communicator(Blocking, Nonblocking, Persistent):
                 index.value = -1
                 code = library.get().coll_wait_any(handles, len(requests), byref(index), 0)
                 if index.value < 0:
+                    # Another thread waits for one of them: the others each by itself.
+                    if code in (-errno.EBUSY, -errno.ENOENT):
+                        ended += [request for request in requests
+                                  if request not in ended and request.done]
                     break
                 requests[index.value]._conclude(handle, code)
                 ended.append(requests[index.value])

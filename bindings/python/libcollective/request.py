@@ -134,7 +134,7 @@ class Request:
         Error as the blocking call.
         """
         deadline = _deadline(timeout)
-        while not self._ask(_slice(deadline)):
+        while not self._ask(slice_until(deadline)):
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError(f"{self._call.name} has not ended within {timeout} s: it "
                                    "goes on")
@@ -268,7 +268,7 @@ def _deadline(timeout: float | None) -> float | None:
     return None if timeout is None or timeout == math.inf else time.monotonic() + timeout
 
 
-def _slice(deadline: float | None) -> int:
+def slice_until(deadline: float | None) -> int:
     """Time limit of one call of the library in ms; -1: none."""
     longest = interrupt.slice_ms()
     if deadline is None:

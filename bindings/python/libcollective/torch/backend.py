@@ -32,6 +32,9 @@ _ERRORS = {0: ErrorType.SUCCESS, errno.ETIMEDOUT: ErrorType.TIMEOUT,
            errno.ECONNRESET: ErrorType.REMOTE_ERROR}
 
 
+_NO_TIME = timedelta(0)
+
+
 def _milliseconds(timeout: timedelta) -> int:
     """A deadline as the kernel has it; it has at least 1 ms."""
     return max(1, min(int(timeout.total_seconds() * 1000), structs.NO_DEADLINE - 1))
@@ -85,7 +88,7 @@ class Backend(BaseBackend):
 
     def _run(self, calls: Sequence[Operation], copies: Copies, result: list[Tensor],
              timeout: timedelta, is_async: bool) -> Work | None:
-        deadline = _milliseconds(timeout if timeout > timedelta(0) else self._timeout)
+        deadline = _milliseconds(timeout if timeout > _NO_TIME else self._timeout)
         for call in calls:
             call.timeout_ms = deadline
         self._sequence += 1
@@ -134,8 +137,8 @@ class Backend(BaseBackend):
         return self._go([call], copies, [tensor], opts)
 
     def _allreduce(self, tensor: Tensor, reduction: Any, copies: Copies) -> Operation:
-        element, op = tensors.reduced(tensor.dtype, reduction)
         memory = tensors.both(tensor, copies)
+        element, op = tensors.reduced(tensor.dtype, reduction)
         call = Operation("allreduce", op=op)
         call.elements(tensor.numel(), element).send(memory).recv(memory)
         return call
@@ -145,8 +148,6 @@ class Backend(BaseBackend):
 
     def allreduce_coalesced(self, given: list[Tensor], opts: Any) -> Work | None:
         copies = Copies()
-        for tensor in given:
-            tensors.check(tensor)
         calls = [self._allreduce(tensor, opts.reduceOp, copies) for tensor in given]
         return self._go(calls, copies, list(given), opts)
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import atexit
 import errno
+import math
 import os
 import threading
+import time
 import weakref
 from collections import deque
-from typing import Sequence
+from typing import Callable, Sequence
 
 import torch
 
 from .. import errors
 from ..communicator import Communicator
-from ..request import Request
+from ..request import Request, slice_until
 from . import poller
 from .tensors import Copies
 from .work import Operation, Work
@@ -43,7 +45,9 @@ class Group:
     queue: calls that have not been submitted; the first one may be on its way to the kernel
     begun: the latest that has been on its way there
     descriptor: copy of the communicator's, for the poller; -1: none yet, or closed
+    needs_poller: True if the poller has to end what is under way: not all of it is waited for
     looked_at: True while the poller looks at the descriptor
+    left: True while the poller is to collect after a while
     """
 
     def __init__(self, comm: Communicator) -> None:
@@ -53,7 +57,9 @@ class Group:
         self._works: set[Work] = set()
         self._queue: deque[Operation] = deque()
         self._begun: Operation | None = None
+        self._needs_poller = False
         self._looked_at = False
+        self._left = False
         self._closed = False
         _all.add(self)
 
@@ -74,7 +80,7 @@ class Group:
     def start(self, calls: Sequence[Operation], copies: Copies,
               result: list[torch.Tensor]) -> Work:
         """Start calls, which end together."""
-        work = Work(calls[0].name if calls else "nothing", len(calls) or 1, copies, result)
+        work = Work(self, calls[0].name if calls else "nothing", len(calls) or 1, copies, result)
         if not calls:
             work.end_call(None)
             return work
@@ -84,6 +90,7 @@ class Group:
             if self._closed:
                 raise RuntimeError(f"collective: the process group is destroyed ({calls[0].name})")
             self._works.add(work)
+            self._needs_poller |= len(calls) > 1
             self._queue.extend(calls)
             ended = self._submit_queue()
             self._see_to_queue()
@@ -91,6 +98,49 @@ class Group:
         for other in ended:
             other.tell()
         return work
+
+    def wait_for(self, request: Request, end: float) -> bool:
+        """Wait in this thread for the only call of a work, and end the work.
+
+        end: time at which the wait ends
+
+        Return: false: another thread has to end the work.
+        """
+        deadline = None if end == math.inf else end
+        try:
+            while not request._ask(slice_until(deadline)):
+                if deadline is not None and time.monotonic() >= deadline:
+                    return True
+        except errors.Error:
+            # The communicator is closed: close() ends the works.
+            return False
+        return self._end_waited(request)
+
+    def _end_waited(self, request: Request) -> bool:
+        """End the work of a call that has ended.  Return: false: close() ends it."""
+        with self._lock:
+            if self._closed:
+                return False
+            ended = [request._call.work] if _end_call(request) else []
+            if self._queue:
+                ended += self._submit_queue()
+                self._see_to_queue()
+            self._works.difference_update(ended)
+        for work in ended:
+            work.tell()
+        return True
+
+    def look(self) -> bool:
+        """Have the poller end what is under way at once.  Return: false: there can be no thread."""
+        with self._lock:
+            self._needs_poller = True
+            under_way = next(iter(self.comm._requests), None)
+            return under_way is None or self._see_to(under_way)
+
+    def collect_here(self) -> None:
+        """Do in this thread what the poller does."""
+        for work in self.collect()[1]:
+            work.tell()
 
     def abort(self, why: str) -> None:
         """Fail the group on all ranks."""
@@ -151,7 +201,9 @@ class Group:
                     ended.append(call.work)
             else:
                 self._queue.popleft()
-                self._look_at(request)
+                if call.work.has_one_call:
+                    call.work.request = request
+                self._see_to(request)
         self._begun = None
         return ended
 
@@ -172,19 +224,41 @@ class Group:
         """If nothing under way moves the queue on, have it tried again after a while."""
         if self._queue and (not self._looked_at or len(self.comm._requests) < MOST_UNDER_WAY):
             # Other ranks have to submit what this one has.
-            poller.retry(self)
+            self._ask(poller.retry)
 
-    def _look_at(self, request: Request) -> None:
+    def _see_to(self, request: Request) -> bool:
+        """Have the poller collect: when an operation ends, if that is needed, or after a while.
+
+        Return: false: there can be no thread.
+        """
         if self._looked_at:
-            return
+            return True
+        if self._needs_poller or self._queue:
+            return self._look_at(request)
+        if not self._left:
+            self._left = self._ask(poller.leave)
+        return self._left
+
+    def _look_at(self, request: Request) -> bool:
         try:
             if self.descriptor < 0:
                 self.descriptor = os.dup(request.fileno())
-            poller.look_at(self)
-            self._looked_at = True
+            self._looked_at = self._ask(poller.look_at)
+            return self._looked_at
         except OSError:
             # The process has no descriptor left.
-            poller.retry(self)
+            return self._ask(poller.retry)
+
+    def _ask(self, function: Callable[[Group], None]) -> bool:
+        """Ask the poller.  Return: false: the process has as many threads as it may have.
+
+        Then the threads that wait end what they wait for, and the next call tries again.
+        """
+        try:
+            function(self)
+            return True
+        except RuntimeError:
+            return False
 
     # ---- by the poller -------------------------------------------------------------------------
 
@@ -194,24 +268,30 @@ class Group:
         Return: has anything ended, and works that have, whose futures are to be told.
         """
         with self._lock:
-            self._looked_at = False
+            self._looked_at = self._left = False
             if self._closed:
                 return False, []
             self._settle_begun()
-            requests = self.comm._take_ended()
+            requests = self.comm._take_ended() or self._taken()
             works = [request._call.work for request in requests if _end_call(request)]
             works += self._submit_queue()
             self._works.difference_update(works)
             under_way = next(iter(self.comm._requests), None)
-            if under_way is not None:
-                self._look_at(under_way)
+            if under_way is None:
+                self._needs_poller = False
+            else:
+                self._see_to(under_way)
             self._see_to_queue()
             return bool(requests), works
+
+    def _taken(self) -> list[Request]:
+        """Requests that have ended for a thread whose wait a signal's handler has ended then."""
+        return [work.request for work in self._works if work.request and work.request._ended]
 
     def break_down(self, error: Exception) -> None:
         """The poller cannot go on with the group: nothing is to wait for ever."""
         with self._lock:
-            self._looked_at = False
+            self._looked_at = self._left = False
             works = list(self._works)
             self._works.clear()
             self._queue.clear()

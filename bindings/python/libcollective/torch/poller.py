@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""The thread that completes the operations of all groups.
+"""The thread that completes the operations of all groups that no thread waits for.
 
 One thread waits for the descriptors of the groups that have operations under way, outside the
 interpreter.  Completing a future may run callbacks of the program, and one of them may wait for
@@ -25,6 +25,9 @@ OTHERS_PAUSE = 0.001
 #: How often a queue is tried that no operation under way moves on, s.
 RETRY_SECONDS = 0.005
 
+#: How often what is under way is collected that was not waited for so far, s.
+LEFT_SECONDS = 0.05
+
 #: Most threads that wait for their turn: one may not have woken up when another comes back.
 MOST_SPARES = 2
 
@@ -38,6 +41,8 @@ class Poller:
     lock: guards what follows; no other lock is taken inside
     groups: groups that have had operations under way, by descriptor
     retries: groups whose queues are to be tried after a while
+    left: groups that are to collect after another while
+    left_until: its end
     spares: number of threads that wait for their turn
     turn: lock of the thread that waits for the descriptors
     waiting: identifier of that thread
@@ -48,6 +53,8 @@ class Poller:
         self._turn = threading.Lock()
         self._groups: dict[int, Group] = {}
         self._retries: set[Group] = set()
+        self._left: set[Group] = set()
+        self._left_until = 0.0
         self._spares = 0
         self._waiting = 0
         self._runs = False
@@ -75,10 +82,21 @@ class Poller:
         """Try the queue of a group after a while."""
         with self._lock:
             self._retries.add(group)
-            self._run()
-            is_here = self._waiting == threading.get_ident()
+            self._tell()
+
+    def leave(self, group: Group) -> None:
+        """Let a group collect after a longer while: what it has will be waited for, or not."""
+        with self._lock:
+            is_first = not self._left
+            self._left.add(group)
+            if is_first:
+                self._left_until = time.monotonic() + LEFT_SECONDS
+                self._tell()
+
+    def _tell(self) -> None:
+        self._run()
         # The thread that waits sees it by itself: telling it would end its next pause.
-        if not is_here:
+        if self._waiting != threading.get_ident():
             os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:
@@ -147,13 +165,14 @@ class Poller:
 
     def _wait(self) -> list[Work]:
         """Wait for events, and collect what has ended.  Return: works that have ended."""
-        with self._lock:
-            limit = RETRY_SECONDS if self._retries else None
-        events = self._epoll.poll(limit)
+        events = self._epoll.poll(self._limit())
         with self._lock:
             told = {self._groups[descriptor] for descriptor, _ in events
                     if descriptor in self._groups}
             retries, self._retries = self._retries, set()
+            if self._left and time.monotonic() >= self._left_until:
+                retries |= self._left
+                self._left = set()
         if any(descriptor == self._wake for descriptor, _ in events):
             _drain(self._wake)
         collected = [_collect(group) for group in told | retries]
@@ -161,11 +180,18 @@ class Poller:
             time.sleep(OTHERS_PAUSE)
         return [work for _, works in collected for work in works]
 
+    def _limit(self) -> float | None:
+        """How long the next wait may be, s; None: for ever."""
+        with self._lock:
+            if self._retries:
+                return RETRY_SECONDS
+            return max(0.0, self._left_until - time.monotonic()) if self._left else None
+
     def _break_down(self, error: BaseException) -> None:
         """A thread ends by an error: fail what it would complete; the next start makes another."""
         traceback.print_exc()
         with self._lock:
-            groups = set(self._groups.values()) | self._retries
+            groups = set(self._groups.values()) | self._retries | self._left
             self._runs = False
             self._turn = threading.Lock()
             self._spares = 0
@@ -217,6 +243,11 @@ def look_at(group: Group) -> None:
 def forget(group: Group) -> None:
     """Look no more at the descriptor of a group, which it will close."""
     _get().forget(group)
+
+
+def leave(group: Group) -> None:
+    """Let a group collect after a longer while."""
+    _get().leave(group)
 
 
 def retry(group: Group) -> None:

@@ -76,7 +76,7 @@ class Copies:
 
 def check(tensor: torch.Tensor) -> None:
     """Raise TypeError for a tensor that the backend does not take."""
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise TypeError(f"collective: the tensor is on {tensor.device}: this backend takes tensors "
                         "on the CPU; \"cpu:collective,cuda:nccl\" names a backend for each")
     if tensor.layout != torch.strided:
@@ -116,10 +116,13 @@ def reduced(dtype: torch.dtype, reduction: ReduceOp) -> tuple[Element, Op]:
     raise TypeError(f"collective: there is no {named.name} of {kind}{hint}")
 
 
-def _is_usable(tensor: torch.Tensor) -> bool:
-    """Can an operation use the memory of the tensor as it is?"""
-    return (tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg() and
-            not tensor._is_zerotensor() and not tensor.data_ptr() % tensor.element_size())
+def _usable(tensor: torch.Tensor) -> Memory | None:
+    """The memory of the tensor, if an operation can use it as it is."""
+    if (not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg() or
+            tensor._is_zerotensor()):
+        return None
+    address = tensor.data_ptr()
+    return None if address % tensor.element_size() else Memory(address, tensor)
 
 
 def _new(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
@@ -146,14 +149,15 @@ def _copy(tensor: torch.Tensor) -> torch.Tensor:
 def source(tensor: torch.Tensor) -> Memory:
     """The memory of an input, copied if it is not contiguous."""
     check(tensor)
-    return _memory(tensor if _is_usable(tensor) else _copy(tensor))
+    return _usable(tensor) or _memory(_copy(tensor))
 
 
 def target(tensor: torch.Tensor, copies: Copies) -> Memory:
     """The memory of a result."""
     check(tensor)
-    if _is_usable(tensor):
-        return _memory(tensor)
+    memory = _usable(tensor)
+    if memory:
+        return memory
     _check_result(tensor)
     copy = _new(tensor.shape, tensor.dtype)
     copies.add(tensor, copy)
@@ -163,8 +167,9 @@ def target(tensor: torch.Tensor, copies: Copies) -> Memory:
 def both(tensor: torch.Tensor, copies: Copies) -> Memory:
     """The memory of an input that the result replaces."""
     check(tensor)
-    if _is_usable(tensor):
-        return _memory(tensor)
+    memory = _usable(tensor)
+    if memory:
+        return memory
     _check_result(tensor)
     copy = _copy(tensor)
     copies.add(tensor, copy)
@@ -188,9 +193,10 @@ def _follow_each_other(tensors: Sequence[torch.Tensor]) -> bool:
     """Is each tensor's memory where that of the one before ends, as after chunk()?"""
     end = 0
     for tensor in tensors:
-        if not _is_usable(tensor):
+        memory = _usable(tensor)
+        if not memory:
             return False
-        begin = tensor.data_ptr()
+        begin = memory.address
         if end and begin and begin != end:
             return False
         end = begin + tensor.numel() * tensor.element_size() if begin else end

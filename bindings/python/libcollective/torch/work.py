@@ -7,7 +7,7 @@ import math
 import threading
 import time
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch._C._distributed_c10d import Work as BaseWork
@@ -15,11 +15,18 @@ from torch._C._distributed_c10d import Work as BaseWork
 from ..call import Call
 from .tensors import Copies
 
+if TYPE_CHECKING:
+    from ..request import Request
+    from .group import Group
+
 #: No limit, as torch says it.
 NO_TIMEOUT = timedelta(0)
 
 #: Longest wait for the gate of a work, s.
 GATE_SECONDS = 1.0
+
+#: How often a work is looked at if the process can have no thread for that, s.
+ALONE_SECONDS = 0.001
 
 
 class Operation(Call):
@@ -37,16 +44,24 @@ class Work(BaseWork):
     """One or more calls of a group that end together, with a future if there is a wish for one.
 
     The group keeps it until it has ended, so it may be dropped.  The calls keep their tensors.
+    The thread that waits for it ends it, and the poller if it has several calls or a future.
 
+    group: the group
+    request: that of its only call, when the kernel has it; None: there are several, or not yet
+    has_one_call: True if a thread can wait for it by itself
     name: name of the collective
     left: number of calls that have not ended
     copies: results that are stored when all calls have ended
     result: tensors that the future gets
     """
 
-    def __init__(self, name: str, left: int, copies: Copies, result: list[torch.Tensor]) -> None:
+    def __init__(self, group: Group, name: str, left: int, copies: Copies,
+                 result: list[torch.Tensor]) -> None:
         super().__init__()
         self.name = name
+        self.request: Request | None = None
+        self.has_one_call = left == 1
+        self._group = group
         self._left = left
         self._copies = copies
         self._tensors = result
@@ -152,13 +167,31 @@ class Work(BaseWork):
             left = end - time.monotonic()
             if left <= 0:
                 return False
-            # A handler of a signal may leave the gate locked behind it, so it is tried again.
-            if self._gate.acquire(timeout=min(left, GATE_SECONDS)):
-                self._gate.release()
+            if not self._can_be_waited_for() or not self._group.wait_for(self.request, end):
+                self._await_gate(left)
         return True
 
+    def _can_be_waited_for(self) -> bool:
+        """Can this thread end it?  Callbacks of its future are not for this thread."""
+        return self.request is not None and self._start is None
+
+    def _await_gate(self, left: float) -> None:
+        """Wait until the poller has ended it, for a while."""
+        if not self._group.look():
+            self._group.collect_here()
+            time.sleep(ALONE_SECONDS)
+        # A handler of a signal may leave the gate locked behind it, so it is tried again.
+        elif self._gate.acquire(timeout=min(left, GATE_SECONDS)):
+            self._gate.release()
+
     def get_future(self) -> torch.futures.Future:
-        """The future of the tensors, which the poller completes."""
+        """The future of the tensors, which the poller completes.
+
+        Raises RuntimeError if the process can have no thread for that.
+        """
+        if not self._ended and not self._group.look():
+            raise RuntimeError(f"collective: {self.name}: there can be no thread that completes the "
+                               "future: the process has as many as it may have")
         with self._lock:
             if self._future is None:
                 # A future of torch has no method that stores an error: only what a callback raises.
@@ -175,6 +208,8 @@ class Work(BaseWork):
 
     def is_completed(self) -> bool:
         """Has the operation ended?"""
+        if not self._ended and not self._group.look():
+            self._group.collect_here()
         return self._ended
 
     def is_success(self) -> bool:
