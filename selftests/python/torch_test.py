@@ -729,12 +729,15 @@ def a_thread_that_fails_leaves_none_waiting():
 def a_child_has_no_part():
     group, made = make_group()
     work = start(group)
+    future = work.get_future()
     pid = os.fork()
     if not pid:
         status = 1
         try:
             with raises(RuntimeError, "belongs to the process of which this one is a child"):
                 work.wait()
+            with raises(RuntimeError, "belongs to the process of which this one is a child"):
+                future.wait()
             with raises(RuntimeError, "is destroyed"):
                 start(group)
             # Groups of its own have a thread of its own.
@@ -748,6 +751,7 @@ def a_child_has_no_part():
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
     made.end()
     work.wait()
+    assert future.wait() == [1]
     group.close()
 
 

@@ -322,11 +322,29 @@ if dist.get_rank() == 0 and "under-way" in sys.argv:
 
 
 @test
+def groups_with_a_name_in_the_environment():
+    """COLL_NAME is a part of the names of all groups, which differ."""
+    def run(_rank, _flags):
+        groups = [dist.new_group() for _ in range(2)]
+        backends = [group._get_backend(CPU) for group in groups]
+        names = {backend._group.comm.name for backend in backends}
+        assert len(names) == 2 and all(name.startswith("named-") for name in names), names
+        for group_of_all in groups:
+            dist.barrier(group_of_all)
+    os.environ["COLL_NAME"] = "named"
+    try:
+        group(2, run)
+    finally:
+        del os.environ["COLL_NAME"]
+
+
+@test
 def fork_of_a_rank():
     """The child has no part in the group, does not wait, and the parent goes on."""
     def run(rank, _flags):
         tensor = torch.ones(3)
         work = dist.all_reduce(torch.ones(3), async_op=True) if rank == 0 else None
+        future = work.get_future() if rank == 0 else None
         pid = os.fork()
         if not pid:
             status = 1
@@ -336,6 +354,8 @@ def fork_of_a_rank():
                         work.wait()
                     except RuntimeError as error:
                         assert "belongs to the process" in str(error)
+                    with raises(RuntimeError, "belongs to the process"):
+                        future.wait()
                 with raises(RuntimeError):
                     dist.all_reduce(tensor)
                 status = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 from datetime import timedelta
 from typing import Any, NoReturn, Sequence
 
@@ -34,10 +35,20 @@ _ERRORS = {0: ErrorType.SUCCESS, errno.ETIMEDOUT: ErrorType.TIMEOUT,
 
 _NO_TIME = timedelta(0)
 
+#: Characters of a group's name: of COLL_NAME, and of what tells groups apart; 32 together.
+MOST_OF_NAME = 22
+DIGITS_OF_NAME = 9
+
 
 def _milliseconds(timeout: timedelta) -> int:
     """A deadline as the kernel has it; it has at least 1 ms."""
     return max(1, min(int(timeout.total_seconds() * 1000), structs.NO_DEADLINE - 1))
+
+
+def _name_of(exchange: StoreExchange) -> str | None:
+    """The name of a group, where COLL_NAME would give all groups of the ranks the same one."""
+    name = os.environ.get("COLL_NAME")
+    return f"{name[:MOST_OF_NAME]}-{exchange.agree()[:DIGITS_OF_NAME]}" if name else None
 
 
 def _one(given: Sequence, what: str) -> Any:
@@ -73,8 +84,9 @@ class Backend(BaseBackend):
         """
         seconds = _milliseconds(timeout) / 1000
         try:
-            comm = init(rank, size, exchange=StoreExchange(store, rank, size, seconds),
-                        timeout=seconds, init_timeout=seconds)
+            exchange = StoreExchange(store, rank, size, seconds)
+            comm = init(rank, size, name=_name_of(exchange), exchange=exchange, timeout=seconds,
+                        init_timeout=seconds)
         except OSError as error:
             raise RuntimeError(str(error)) from error
         return cls(Group(comm), timeout)

@@ -38,12 +38,19 @@ class StoreExchange:
         self._size = size
         self._seconds = seconds
         self._count = 0
-        self._prefix = ""
+        self._digest = ""
+
+    def agree(self) -> str:
+        """Agree with the other ranks.  Return: the same letters on all of them, of this group alone.
+
+        Raises RuntimeError if a rank does not come in time.
+        """
+        if not self._digest:
+            self._digest = Agreement(self._store, self._rank, self._size, self._seconds).digest
+        return self._digest
 
     def __call__(self, mine: bytes) -> list[bytes]:
-        if not self._prefix:
-            self._prefix = Agreement(self._store, self._rank, self._size, self._seconds).prefix
-        prefix = f"{self._prefix}/{self._count}"
+        prefix = f"libcollective/{self.agree()}/{self._count}"
         self._count += 1
         parts = [f"{prefix}/{rank}" for rank in range(self._size)]
         ranks, complete, read = f"{prefix}/ranks", f"{prefix}/complete", f"{prefix}/read"
@@ -61,11 +68,11 @@ class StoreExchange:
 
 
 class Agreement:
-    """A prefix of keys, on which the processes agree that form the group now.
+    """A part of keys, on which the processes agree that form the group now.
 
     Each of them draws a random number, and rank 0 offers a list of all.  A process takes an offer
     that has its own number, and only that: others are from earlier attempts.  When all have taken
-    the same, it is agreed, and its digest is part of the prefix.
+    the same, it is agreed, and its digest is that part.
     """
 
     def __init__(self, store: Any, rank: int, size: int, seconds: float) -> None:
@@ -82,8 +89,8 @@ class Agreement:
             _await(lambda: self._take(rank), seconds, lambda: _missing(store, self._here))
 
     @property
-    def prefix(self) -> str:
-        return f"libcollective/{self._digest.decode()}"
+    def digest(self) -> str:
+        return self._digest.decode()
 
     def _offer(self) -> bool:
         """Offer what is there.  Return: have all taken it?"""

@@ -317,6 +317,11 @@ class Group:
             self.descriptor = -1
         for work in works:
             work.disown()
+            try:
+                work.tell()
+            except RuntimeError:
+                # The outcome of a callback is in its own future.
+                pass
 
 
 def _end_call(request: Request) -> bool:

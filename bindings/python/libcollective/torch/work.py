@@ -116,7 +116,7 @@ class Work(BaseWork):
         self._gate.release()
 
     def disown(self) -> None:
-        """In a child of the process: it never ends there."""
+        """In a child of the process: it never ends there, so it fails, with its future."""
         self._lock = threading.RLock()
         if not self._ended:
             self._error = RuntimeError(f"collective: the {self.name} belongs to the process of "
