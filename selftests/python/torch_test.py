@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 
 from libcollective import errors, library
 from libcollective.communicator import Communicator
@@ -627,12 +628,21 @@ def an_interrupt_while_the_queue_is_submitted():
 
 @test
 def a_dropped_work_keeps_its_calls():
+    """Until they have ended, also without a collection of garbage."""
     group, made = make_group()
-    start(group)
+    seen = weakref.ref(start(group))
     gc.collect()
+    gc.disable()
     assert len(group._works) == 1 and len(group.comm._requests) == 1
     made.end()
-    await_true(lambda: not group._works and not group.comm._requests)
+    await_true(lambda: not group._works and not group.comm._requests and seen() is None)
+    start(group)
+    seen = weakref.ref(start(group))
+    made.end()
+    made.end()
+    seen().wait()
+    await_true(lambda: seen() is None)
+    gc.enable()
     group.close()
 
 

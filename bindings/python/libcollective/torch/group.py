@@ -45,7 +45,7 @@ class Group:
     queue: calls that have not been submitted; the first one may be on its way to the kernel
     begun: the latest that has been on its way there
     descriptor: copy of the communicator's, for the poller; -1: none yet, or closed
-    needs_poller: True if the poller has to end what is under way: not all of it is waited for
+    needs_poller: True if the poller has to end what is under way, or is likely to have to
     looked_at: True while the poller looks at the descriptor
     left: True while the poller is to collect after a while
     """
@@ -277,16 +277,18 @@ class Group:
             works += self._submit_queue()
             self._works.difference_update(works)
             under_way = next(iter(self.comm._requests), None)
-            if under_way is None:
-                self._needs_poller = False
-            else:
+            if under_way is not None:
                 self._see_to(under_way)
+            else:
+                # The next works are likely to be as these were.
+                self._needs_poller = any(work.has_future for work in works)
             self._see_to_queue()
             return bool(requests), works
 
     def _taken(self) -> list[Request]:
         """Requests that have ended for a thread whose wait a signal's handler has ended then."""
-        return [work.request for work in self._works if work.request and work.request._ended]
+        requests = [work.request for work in self._works]
+        return [request for request in requests if request and request._ended]
 
     def break_down(self, error: Exception) -> None:
         """The poller cannot go on with the group: nothing is to wait for ever."""

@@ -47,7 +47,7 @@ class Work(BaseWork):
     The thread that waits for it ends it, and the poller if it has several calls or a future.
 
     group: the group
-    request: that of its only call, when the kernel has it; None: there are several, or not yet
+    request: that of its only call, while the kernel has it; None: there are several
     has_one_call: True if a thread can wait for it by itself
     name: name of the collective
     left: number of calls that have not ended
@@ -113,6 +113,8 @@ class Work(BaseWork):
             if self._ended:
                 return
             self._ended = True
+        # Its call has this work, so that a collection of garbage would have to free the tensors.
+        self.request = None
         self._gate.release()
 
     def disown(self) -> None:
@@ -122,6 +124,7 @@ class Work(BaseWork):
             self._error = RuntimeError(f"collective: the {self.name} belongs to the process of "
                                        "which this one is a child")
             self._ended = True
+            self.request = None
             self._gate.release()
 
     @property
@@ -167,13 +170,11 @@ class Work(BaseWork):
             left = end - time.monotonic()
             if left <= 0:
                 return False
-            if not self._can_be_waited_for() or not self._group.wait_for(self.request, end):
+            request = self.request
+            # Callbacks of its future are not for this thread.
+            if not request or self.has_future or not self._group.wait_for(request, end):
                 self._await_gate(left)
         return True
-
-    def _can_be_waited_for(self) -> bool:
-        """Can this thread end it?  Callbacks of its future are not for this thread."""
-        return self.request is not None and self._start is None
 
     def _await_gate(self, left: float) -> None:
         """Wait until the poller has ended it, for a while."""
