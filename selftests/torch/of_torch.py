@@ -3,7 +3,9 @@
 
 Most of them ask for the name of the backend, so in these processes "gloo" is this one:
 
-    of_torch.py [--gloo] [RANKS [PATTERN...]]   default: 3 ranks, all tests; --gloo: Gloo itself
+    of_torch.py [--gloo] [RANKS [PATTERN...]]   default: 4 ranks, all tests; --gloo: Gloo itself
+
+Gloo itself, with torch 2.14 and 4 ranks, passes what is not in FAILING; most tests are for GPUs.
 """
 
 import fnmatch
@@ -18,19 +20,26 @@ arguments = sys.argv[1:]
 is_gloo = "--gloo" in arguments
 arguments = [argument for argument in arguments if argument != "--gloo"]
 del sys.argv[1:]
-os.environ.update(BACKEND="gloo", WORLD_SIZE=arguments[0] if arguments else "3",
+os.environ.update(BACKEND="gloo", WORLD_SIZE=arguments[0] if arguments else "4",
                   TEMP_DIR=tempfile.mkdtemp(), INIT_METHOD="env://")
 
 import torch
 import torch.distributed as dist
 from torch.testing._internal import common_distributed
+from torch.testing._internal.distributed import distributed_test
 from torch.testing._internal.distributed.distributed_test import DistributedTest, TestDistBackend
 
 from libcollective.torch import registration
 
+#: Tests that fail with every backend.  Python 3.14 does not pickle their local class.
+FAILING = "test_gather_object", "test_gather_object_subgroup"
+
 torch.set_num_threads(1)
 if not is_gloo:
     dist.Backend.register_backend("gloo", registration._create, devices=["cpu"])
+    # It makes no events of its own for torch's profiler, which the tests would count.
+    distributed_test.PROFILING_SUPPORTED_BACKENDS = []
+    distributed_test.SEND_RECV_PROFILING_SUPPORTED_BACKENDS = []
 
 
 class Tests(TestDistBackend, DistributedTest._DistTestBase):
@@ -63,6 +72,9 @@ class Tap(unittest.TestResult):
 
     def addFailure(self, test, error):
         print("# " + "".join(traceback.format_exception(*error)).replace("\n", "\n# "))
+        if test._testMethodName in FAILING:
+            self.say("not ok", test, " # TODO fails with every backend")
+            return
         self.say("not ok", test)
         self.failures.append((test, ""))
 
