@@ -214,32 +214,34 @@ def try_once(ranks, call, group):
 
 
 def prepare(ranks, verb, count, groups):
-    """Return: the calls of the systems that have the verb, and the number of wrong results."""
-    calls, results = {}, {}
+    """Return: the systems that have the verb, the call, and the number of ranks that differ.
+
+    Both use the same tensors: a process of User-Mode Linux has a limited number of mappings.
+    """
+    there, results = [], []
     for system in SYSTEMS:
-        call, results[system] = verb(ranks.rank, ranks.size, count)
+        call, tensors = verb(ranks.rank, ranks.size, count)
         if try_once(ranks, call, groups[system]):
-            calls[system] = call
-    wrong = len(calls) == len(SYSTEMS) and any(
-        not torch.equal(one, other) for one, other in zip(*results.values()))
-    for tensors in results.values():
-        for tensor in tensors:
-            # Sums would grow.
-            tensor.zero_()
-    return calls, sum(ranks.all(wrong))
+            there.append(system)
+            results.append([tensor.clone() for tensor in tensors])
+    wrong = len(there) == len(SYSTEMS) and any(
+        not torch.equal(one, other) for one, other in zip(*results))
+    for tensor in tensors:
+        # Sums would grow.
+        tensor.zero_()
+    return there, call, sum(ranks.all(wrong))
 
 
 def measure(ranks, verb, count, groups):
     """Return: times of each system by round, and the number of ranks with wrong results."""
-    calls, wrong = prepare(ranks, verb, count, groups)
+    there, call, wrong = prepare(ranks, verb, count, groups)
     batches = {system: max(1, min(BATCH_MOST, int(BATCH_SECONDS / min(
         time_batch(ranks, call, groups[system], 1) for _ in range(3)))))
-        for system, call in calls.items()}
-    times = {system: [] for system in calls}
+        for system in there}
+    times = {system: [] for system in there}
     for turn in range(ROUNDS):
-        for system in sorted(calls, reverse=bool(turn % 2)):
-            times[system].append(time_batch(ranks, calls[system], groups[system],
-                                            batches[system]))
+        for system in there[::-1] if turn % 2 else there:
+            times[system].append(time_batch(ranks, call, groups[system], batches[system]))
     return times, wrong
 
 
