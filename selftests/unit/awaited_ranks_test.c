@@ -92,7 +92,7 @@ static u32 first_unheard(void)
 	u32 round;
 
 	for (round = 0; 1U << round < ident.nranks; round++)
-		if (!(request->rounds_heard >> round & 1))
+		if (!(request->call.rounds_heard >> round & 1))
 			return (ident.rank + ident.nranks - (1U << round)) % ident.nranks;
 	return COLL_NO_RANK;
 }
@@ -114,7 +114,7 @@ static struct found some_request(void)
 	request->nparts = random_below(PARTS + 1);
 	request->stage = stages[random_below(ARRAY_SIZE(stages))];
 	request->match = random_below(COLL_MATCH_PENDING + 1);
-	request->rounds_heard = random_u64();
+	request->call.rounds_heard = random_u64();
 	request->plan.collective = random_once(4) ? COLLECTIVE_SEND : COLLECTIVE_ALLREDUCE;
 	request->plan.root = some_rank();
 	atomic_set(&request->parts_pending, random_below(4));

@@ -136,7 +136,7 @@ u64 coll_state_heartbeats_ns(const struct coll_member_state *of, u32 beats)
 u32 coll_request_waits(const struct coll_request *request, u32 *ranks, u32 max)
 {
 	assert(state.lock.held && max == COLL_NOTICE_RANKS);
-	ranks[0] = request->instance;
+	ranks[0] = request->call.instance;
 	return 1;
 }
 
@@ -163,7 +163,7 @@ static bool is_right_reason(const struct op *op, const struct coll_reason *reaso
 
 	if (request->plan.collective == COLLECTIVE_SEND)
 		missing = request->plan.root;
-	else if (!request->implicit_match && !(request->rounds_heard & 1))
+	else if (!request->implicit_match && !(request->call.rounds_heard & 1))
 		missing = RANK - 1;
 	return HOLDS(reason->kind == COLLECTIVE_REASON_DEADLINE) &&
 	       HOLDS(reason->error == ETIMEDOUT) && HOLDS(reason->rank_a == RANK) &&
@@ -183,7 +183,7 @@ void coll_match_fail(struct coll_requests *of, struct coll_request *request, u64
 {
 	struct op *op = op_of(request);
 
-	assert(state.lock.held && op->failed_at == NEVER && instance == request->instance);
+	assert(state.lock.held && op->failed_at == NEVER && instance == request->call.instance);
 	op->failed_at = now;
 	request->failure = *failure;
 	request->abort.error = -(int)failure->reason.error;
@@ -247,7 +247,7 @@ static void op_new(u32 i, bool hangs)
 	if (op->deadline && random_once(2))
 		op->slow = odd_jiffy(op->starts + timeout * random_below(101) / 100);
 	request->reqs = &reqs;
-	request->instance = i;
+	request->call.instance = i;
 	request->id = 100 + i;
 	request->submit_ns = op->starts * NSEC_PER_MSEC;
 	request->deadline = op->deadline ? base + op->deadline : 0;
@@ -255,7 +255,7 @@ static void op_new(u32 i, bool hangs)
 	request->plan.collective = random_once(3) ? COLLECTIVE_SEND : COLLECTIVE_ALLREDUCE;
 	request->plan.root = random_below(RANKS);
 	request->implicit_match = random_once(2);
-	request->rounds_heard = random_below(8);
+	request->call.rounds_heard = random_below(8);
 	request->mismatch_peer = random_once(6) ? 1 : COLL_NO_RANK;
 	request->stage = COLL_REQUEST_QUEUED;
 	if (random_once(8))
@@ -287,7 +287,7 @@ static void op_cancel(struct op *op)
 	};
 
 	spin_lock(&state.lock);
-	coll_match_fail(&reqs, &op->request, op->request.instance, &failure);
+	coll_match_fail(&reqs, &op->request, op->request.call.instance, &failure);
 }
 
 static void op_step(struct op *op)

@@ -199,14 +199,14 @@ static int start_request(enum coll_request_origin origin, u64 instance, bool is_
 	int err;
 
 	a_request = (struct coll_request){
-		.reqs = &reqs, .origin = origin, .instance = instance,
+		.reqs = &reqs, .origin = origin, .call.instance = instance,
 		.plan = { .schedule = is_board ? &on_board : &off_board },
 	};
 	lock();
 	coll_process_sync(&reqs);
 	err = coll_process_place(&a_request);
 	if (!err) {
-		reqs.next_instance = a_request.instance + 1;
+		reqs.next_instance = a_request.call.instance + 1;
 		coll_process_notice(&reqs);
 		nrequests += is_board;
 	}
@@ -221,7 +221,7 @@ static bool call_request(void)
 
 	if (process_at < OPS || thread_at < OPS)
 		return HOLDS(err == -EBUSY);
-	return HOLDS(!err) && execute(a_request.instance, REQUEST);
+	return HOLDS(!err) && execute(a_request.call.instance, REQUEST);
 }
 
 static bool end_request(void)
@@ -251,7 +251,7 @@ static bool hand_over(void)
 		return HOLDS(start_request(origin, at, false) == -EINVAL);
 	if (thread && random_once(4))
 		return HOLDS(start_request(COLL_FROM_PROCESS, at, true) == -EBUSY);
-	if (!HOLDS(!start_request(origin, at, true)) || !HOLDS(a_request.instance == at))
+	if (!HOLDS(!start_request(origin, at, true)) || !HOLDS(a_request.call.instance == at))
 		return false;
 	process_at = OPS;
 	thread_at = OPS;
@@ -422,11 +422,11 @@ static bool run_wild(void)
 		case 0:
 			err = start_request(COLL_FROM_CALL, 0, random_once(2));
 			/* Its number is the kernel's, not one of the process. */
-			good = good && HOLDS(err || a_request.instance >= known);
+			good = good && HOLDS(err || a_request.call.instance >= known);
 			break;
 		case 1:
 			err = start_request(COLL_FROM_PROCESS, random_u64(), true);
-			good = good && HOLDS(err || a_request.instance >= known);
+			good = good && HOLDS(err || a_request.call.instance >= known);
 			break;
 		case 2:
 			lock();
