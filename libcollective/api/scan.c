@@ -7,7 +7,8 @@ static int build(struct coll_operation *operation, struct coll_comm *comm, int o
 		 const void *send, void *recv, size_t count, enum coll_type type, enum coll_op op)
 {
 	*operation = (struct coll_operation){ .op.opcode = opcode };
-	return coll_operation_reduce(comm, operation, send, recv, count, type, op);
+	return coll_operation_reduce(comm, operation, send, recv, count, type, op) ?:
+	       coll_operation_scan_sums(operation);
 }
 
 int coll_scan(struct coll_comm *comm, const void *send, void *recv,

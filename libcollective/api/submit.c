@@ -24,7 +24,11 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 	operation->op = *op;
 	if (op->flags & COLLECTIVE_F_NOSYNC && comm && !coll_comm_knows_nosync(comm))
 		operation->op.flags &= ~COLLECTIVE_F_NOSYNC;
-	return comm && reduces(op) ? coll_operation_order(comm, operation) : 0;
+	if (!comm || !reduces(op))
+		return 0;
+	coll_operation_order(comm, operation);
+	/* What the caller's own flags ask for is the kernel's to refuse. */
+	return op->flags & COLLECTIVE_F_WIDE ? 0 : coll_operation_scan_sums(operation);
 }
 
 int coll_submit(struct coll_comm *comm, const struct collective_op *op)

@@ -59,16 +59,20 @@ static bool wide_scan(const struct collective_op *op)
 	       (op->type == COLLECTIVE_FLOAT16 || op->type == COLLECTIVE_BFLOAT16);
 }
 
-int coll_operation_order(const struct coll_comm *comm, struct coll_operation *operation)
+void coll_operation_order(const struct coll_comm *comm, struct coll_operation *operation)
 {
 	const struct coll_settings *settings = &comm->settings;
 
 	operation->op.flags |= (settings->reproducible ? COLLECTIVE_F_REPRODUCIBLE : 0) |
 			       (settings->wide ? COLLECTIVE_F_WIDE : 0);
-	if (settings->wide && wide_scan(&operation->op))
-		return coll_operation_arg_error(operation, -EOPNOTSUPP,
-						"the group keeps sums of 16-bit floats in 32 bits, which scans do not offer");
-	return 0;
+}
+
+int coll_operation_scan_sums(struct coll_operation *operation)
+{
+	if (!wide_scan(&operation->op))
+		return 0;
+	return coll_operation_arg_error(operation, -EOPNOTSUPP,
+					"the group keeps sums of 16-bit floats in 32 bits, which scans do not offer");
 }
 
 int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
@@ -79,7 +83,8 @@ int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation
 		return coll_operation_arg_error(operation, -EINVAL, "there is no such reduction");
 	operation->op.reduction = reduction;
 	coll_operation_nosync(comm, operation);
-	return coll_operation_order(comm, operation);
+	coll_operation_order(comm, operation);
+	return 0;
 }
 
 int coll_operation_tag(struct coll_operation *operation, long long tag)

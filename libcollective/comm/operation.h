@@ -99,19 +99,25 @@ int coll_operation_blocks(const struct coll_comm *comm, struct coll_operation *o
 /**
  * coll_operation_order - set the communicator's flags for a reduction
  * @comm: communicator; this is the only function that applies them
- * @operation: its opcode and reduction are set, and of a scan its type; its flags are filled in
- *
- * Return: 0, -EOPNOTSUPP (a scan of 16-bit floats with wide sums).
+ * @operation: its flags are filled in
  */
-int coll_operation_order(const struct coll_comm *comm, struct coll_operation *operation);
+void coll_operation_order(const struct coll_comm *comm, struct coll_operation *operation);
+
+/**
+ * coll_operation_scan_sums - reject a scan with wide sums, which the kernel does not offer
+ * @operation: its opcode, type, reduction and flags are set
+ *
+ * Return: 0, -EOPNOTSUPP (a scan of 16-bit floats).
+ */
+int coll_operation_scan_sums(struct coll_operation *operation);
 
 /**
  * coll_operation_reduction - set the reduction, and the communicator's flags for it
  * @comm: communicator
- * @operation: its opcode is set, and of a scan its type; its reduction and flags are filled in
+ * @operation: its opcode is set; its reduction and flags are filled in
  * @reduction: the reduction
  *
- * Return: 0, -EINVAL (no such reduction), or as coll_operation_order().
+ * Return: 0, -EINVAL (no such reduction).
  */
 int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
 			     enum coll_op reduction);
@@ -153,7 +159,7 @@ int coll_operation_counts(struct coll_operation *operation, const size_t *counts
  * @type: type of the elements
  * @reduction: the reduction
  *
- * Return: 0, -EINVAL, -EOVERFLOW, -EOPNOTSUPP (a scan of 16-bit floats with wide sums).
+ * Return: 0, -EINVAL, -EOVERFLOW.
  */
 int coll_operation_reduce(const struct coll_comm *comm, struct coll_operation *operation,
 			  const void *send, void *recv, size_t count, enum coll_type type,
