@@ -208,10 +208,28 @@ TEST(variable_length)
 	EXPECT_EQ(0, lib_group_run(2, NULL, rank_varlen, NULL));
 }
 
-/* Two commands of one ring, and a command with a call; a ring that ends cancels its half. */
+/* A half that is cancelled: its completion, and that of the command that cancels it. */
+static int cancelled_half(struct io_uring *ring, struct coll_comm *comm, __u64 half)
+{
+	struct io_uring_sqe *sqe = next_sqe(ring);
+	__u64 data;
+	int i, result;
+
+	coll_prep_cancel(sqe, comm, half);
+	io_uring_sqe_set_data64(sqe, 0);
+	CHECK_EQ(1, io_uring_submit(ring));
+	for (i = 0; i < 2; i++) {
+		result = ring_wait(ring, &data);
+		CHECK_EQ(data == half ? -ECANCELED : 0, result);
+	}
+	return 0;
+}
+
+/* Two commands of one ring, a command with a call, and a command that is cancelled. */
 static int rank_uring(struct lib_rank *me)
 {
 	int *from = numbers(6, BIG), *to = numbers(-1, BIG);
+	struct io_uring_sqe *sqe;
 	struct coll_request *r;
 	struct io_uring ring;
 	__u64 data;
@@ -230,8 +248,11 @@ static int rank_uring(struct lib_rank *me)
 	CHECK_EQ(0, coll_send(me->comm, from, BIG, COLL_INT32, me->rank, 2));
 	CHECK_EQ(0, ring_wait(&ring, &data));
 	CHECK(holds(to, 6, BIG));
-	CHECK_EQ(0, coll_prep_send(next_sqe(&ring), me->comm, from, 1, COLL_INT32, me->rank, 3));
+	sqe = next_sqe(&ring);
+	CHECK_EQ(0, coll_prep_send(sqe, me->comm, from, 1, COLL_INT32, me->rank, 3));
+	io_uring_sqe_set_data64(sqe, 33);
 	CHECK_EQ(1, io_uring_submit(&ring));
+	CHECK(!cancelled_half(&ring, me->comm, 33));
 	io_uring_queue_exit(&ring);
 	CHECK_EQ(0, coll_irecv(me->comm, to, 1, COLL_INT32, me->rank, 3, &r));
 	CHECK_EQ(-ECANCELED, coll_wait(r));
