@@ -29,8 +29,9 @@
 /* Time limit of coll_shrink(), and the time in which filters change; ms. */
 #define LIMIT_MS	6000
 #define CHANGES_MS	7000
-/* What all ranks of a group take to connect, at most. */
+/* What all ranks of a group take to connect, at most; all groups do before the first filter. */
 #define WAIT_MS		enough_ms(20000)
+#define ALL_WAIT_MS	(GROUPS_MAX * WAIT_MS)
 
 /**
  * struct outcome - what a rank got
@@ -99,7 +100,7 @@ static int rank_shrinks(struct lib_rank *me)
 	/* Before one dies, no rank is in an operation. */
 	CHECK_EQ(0, coll_barrier(me->comm));
 	__atomic_add_fetch(&group->round->ready, 1, __ATOMIC_SEQ_CST);
-	CHECK(word_wait(&group->round->filtered, 1, WAIT_MS));
+	CHECK(word_wait(&group->round->filtered, 1, ALL_WAIT_MS));
 	if (me->rank == group->victim)
 		kill(getpid(), SIGKILL);
 	if (group->victim >= 0)
