@@ -221,10 +221,10 @@ def deadlines():
         assert caught.error.__cause__.rank == 2
         opts = AllreduceOptions()
         opts.timeout = timedelta(milliseconds=300)
-        with raises(RuntimeError, "deadline"):
+        with raises(RuntimeError, "timeout: the deadline"):
             backend.allreduce([torch.ones(3)], opts).wait()
         backend.set_timeout(timedelta(milliseconds=300))
-        with raises(RuntimeError, "deadline"):
+        with raises(RuntimeError, "timeout: the deadline"):
             dist.all_reduce(torch.ones(3))
         work = backend.barrier(dist.BarrierOptions()) if hasattr(dist, "BarrierOptions") else None
         if work is not None:

@@ -31,8 +31,14 @@ MOST_UNDER_WAY = 512
 
 
 def failure(error: errors.Error) -> RuntimeError:
-    """The error as programs of torch expect it.  Its cause has rank, process and operation."""
-    raised = RuntimeError(str(error))
+    """The error as programs of torch expect it.  Its cause has rank, process and operation.
+
+    Such programs look for the word "timeout" in the text of a deadline that has passed.
+    """
+    text = str(error)
+    if isinstance(error, errors.OperationError) and error.errno == errno.ETIMEDOUT:
+        text = text.replace("collective: ", "collective: timeout: ", 1)
+    raised = RuntimeError(text)
     raised.__cause__ = error
     return raised
 
