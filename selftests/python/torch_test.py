@@ -529,6 +529,87 @@ def an_interrupted_wait_that_has_the_outcome():
 
 
 @test
+def an_interrupted_end_is_repeated():
+    """A signal's handler raises while the results are stored: the next wait stores them."""
+    group, made = make_group()
+    work = start(group)
+    made.end()
+    stores = []
+
+    def store():
+        stores.append(work)
+        if len(stores) == 1:
+            raise Interrupted
+
+    work._copies = types.SimpleNamespace(store=store)
+    with raises(Interrupted, ""):
+        work.wait()
+    assert not work._ended
+    work.wait()
+    assert work.is_success() and len(stores) == 2
+    group.close()
+
+
+@test
+def one_thread_stores_results():
+    """What the program writes after its wait is not overwritten by another thread's store."""
+    group, made = make_group()
+    work = start(group)
+    made.end()
+    stores = []
+
+    def store():
+        stores.append(work)
+        # Another thread that has found the call ended.
+        assert not work.end_call(None) and not work.settle() and not work._ended
+
+    work._copies = types.SimpleNamespace(store=store)
+    work.wait()
+    assert len(stores) == 1
+    group.close()
+
+
+@test
+def an_outcome_is_found_among_attempts_that_end():
+    """A thread gives its attempt up while another one looks for the outcome."""
+    group, made = make_group()
+    work = start(group)
+    request = work.request
+
+    class GivenUp:
+        @property
+        def has_outcome(self):
+            request._attempts.remove(self)
+            return False
+
+    class Outcome:
+        has_outcome = True
+        codes = [0]
+
+    request._attempts += [GivenUp(), Outcome()]
+    assert request._settle(0)
+    request._attempts.clear()
+    made.end()
+    group.close()
+
+
+@test
+def a_poller_that_broke_down_forgets_what_is_left():
+    """The next group that asks it is the first one, which starts a thread."""
+    class Failed:
+        def break_down(self, error):
+            self.error = error
+
+    broken, group = poller.Poller(), Failed()
+    broken._run = lambda: None
+    broken.leave(group)
+    broken.retry(group)
+    broken._break_down(RuntimeError("a test"))
+    assert group.error and not broken._left and not broken._retries
+    broken.close()
+
+
+@test
 def a_queue_is_not_tried_while_operations_are_under_way():
     """Also if the descriptor has told of something that is not collected here."""
     group, made = make_group(room=2)

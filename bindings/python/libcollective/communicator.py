@@ -260,6 +260,11 @@ class Communicator(Blocking, Nonblocking, Persistent):
         with self._lock:
             self._requests.discard(request)
 
+    def _first_request(self) -> Request | None:
+        """Any request that has not ended."""
+        with self._lock:
+            return next(iter(self._requests), None)
+
     def _collect(self) -> None:
         """Collect the requests that have ended and that no thread has waited for."""
         with self._lock:

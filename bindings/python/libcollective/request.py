@@ -100,7 +100,8 @@ class Request:
 
     def _settle(self, handle: int) -> bool:
         """Take the outcome of a wait, if there is one.  May be repeated after an interrupt."""
-        for attempt in self._attempts:
+        # Other threads add and remove theirs.
+        for attempt in tuple(self._attempts):
             if attempt.has_outcome:
                 self._conclude(handle, attempt.codes[0])
         return self._ended

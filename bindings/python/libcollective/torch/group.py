@@ -120,7 +120,8 @@ class Group:
         except errors.Error:
             # The communicator is closed: close() ends the works.
             return False
-        return self._end_waited(request)
+        # Another thread may be ending it.
+        return self._end_waited(request) and request._call.work.has_ended
 
     def _end_waited(self, request: Request) -> bool:
         """End the work of a call that has ended.  Return: false: close() ends it."""
@@ -140,7 +141,7 @@ class Group:
         """Have the poller end what is under way at once.  Return: false: there can be no thread."""
         with self._lock:
             self._needs_poller = True
-            under_way = next(iter(self.comm._requests), None)
+            under_way = self.comm._first_request()
             return under_way is None or self._see_to(under_way)
 
     def collect_here(self) -> None:
@@ -280,9 +281,11 @@ class Group:
             self._settle_begun()
             requests = self.comm._take_ended() or self._taken()
             works = [request._call.work for request in requests if _end_call(request)]
+            if not requests:
+                works += [work for work in self._works if work.settle()]
             works += self._submit_queue()
             self._works.difference_update(works)
-            under_way = next(iter(self.comm._requests), None)
+            under_way = self.comm._first_request()
             if under_way is not None:
                 self._see_to(under_way)
             else:

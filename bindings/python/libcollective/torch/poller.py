@@ -192,6 +192,7 @@ class Poller:
         traceback.print_exc()
         with self._lock:
             groups = set(self._groups.values()) | self._retries | self._left
+            self._retries, self._left = set(), set()
             self._runs = False
             self._turn = threading.Lock()
             self._spares = 0

@@ -67,6 +67,7 @@ class Work(BaseWork):
         self._tensors = result
         self._error: RuntimeError | None = None
         self._ended = False
+        self._is_ending = False
         self._start: torch.futures.Future | None = None
         self._future: torch.futures.Future | None = None
         # A collection of garbage in a thread that holds it may end this work, too.
@@ -84,12 +85,17 @@ class Work(BaseWork):
     def end_call(self, error: RuntimeError | None) -> bool:
         """One of the calls has ended.  Return: was it the last?"""
         with self._lock:
-            self._left -= 1
-            self._error = self._error or error
-            if self._left or self._ended:
-                return False
-        self._end()
-        return True
+            if self._left:
+                self._left -= 1
+                self._error = self._error or error
+        return self.settle()
+
+    def settle(self) -> bool:
+        """End it if all its calls have ended.  Return: has this thread ended it?
+
+        A handler of a signal may end this: then it is called again.
+        """
+        return not self._left and self._end()
 
     def fail(self, error: RuntimeError) -> bool:
         """End it with an error, whatever its calls do.  Return: had it not ended?"""
@@ -98,24 +104,35 @@ class Work(BaseWork):
                 return False
             self._error = self._error or error
             self._left = 0
-        self._end()
-        return True
+        return self._end()
 
-    def _end(self) -> None:
-        if self._error is None:
-            try:
-                self._copies.store()
-            except Exception as error:
-                self._error = RuntimeError(f"collective: the result of {self.name} could not be "
-                                           f"stored: {error}")
-                self._error.__cause__ = error
-        with self._lock:
-            if self._ended:
-                return
+    def _end(self) -> bool:
+        is_mine = False
+        try:
+            with self._lock:
+                # One thread stores: the program may write the tensors when it has.
+                if self._ended or self._is_ending:
+                    return False
+                self._is_ending = is_mine = True
+            self._store()
             self._ended = True
+        finally:
+            if is_mine:
+                self._is_ending = False
         # Its call has this work, so that a collection of garbage would have to free the tensors.
         self.request = None
         self._gate.release()
+        return True
+
+    def _store(self) -> None:
+        if self._error is not None:
+            return
+        try:
+            self._copies.store()
+        except Exception as error:
+            self._error = RuntimeError(f"collective: the result of {self.name} could not be "
+                                       f"stored: {error}")
+            self._error.__cause__ = error
 
     def disown(self) -> None:
         """In a child of the process: it never ends there, so it fails, with its future."""
@@ -126,6 +143,11 @@ class Work(BaseWork):
             self._ended = True
             self.request = None
             self._gate.release()
+
+    @property
+    def has_ended(self) -> bool:
+        """Are its results there, or its error?"""
+        return self._ended
 
     @property
     def has_future(self) -> bool:
