@@ -27,8 +27,7 @@ static int build(struct coll_operation *operation, struct coll_comm *comm,
 	if (!comm || !reduces(op))
 		return 0;
 	coll_operation_order(comm, operation);
-	/* What the caller's own flags ask for is the kernel's to refuse. */
-	return op->flags & COLLECTIVE_F_WIDE ? 0 : coll_operation_scan_sums(operation);
+	return coll_operation_scan_sums(operation);
 }
 
 int coll_submit(struct coll_comm *comm, const struct collective_op *op)
