@@ -72,7 +72,7 @@ int coll_operation_scan_sums(struct coll_operation *operation)
 	if (!wide_scan(&operation->op))
 		return 0;
 	return coll_operation_arg_error(operation, -EOPNOTSUPP,
-					"the group keeps sums of 16-bit floats in 32 bits, which scans do not offer");
+					"sums of 16-bit floats are to be kept in 32 bits, which scans do not offer");
 }
 
 int coll_operation_reduction(const struct coll_comm *comm, struct coll_operation *operation,
