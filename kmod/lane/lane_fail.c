@@ -116,7 +116,11 @@ static bool lane_peer_departed(void *ctx, const struct coll_task *task, u32 peer
 	struct coll_link *link = coll_link_get(lane->net, peer);
 	const struct coll_conn *conn = link ? READ_ONCE(link->data[lane->engine.lane]) : NULL;
 
-	if (READ_ONCE(part->abort->matching))
+	/*
+	 * The error that matching has found is read after its end: pairs with
+	 * coll_request_set_match().  Its abort is on the way, with a kick.
+	 */
+	if (smp_load_acquire(&part->abort->matching) || READ_ONCE(part->abort->error))
 		return false;
 	if (task->schedule->board)
 		return board_departed(lane, task, peer);

@@ -254,9 +254,12 @@ void coll_request_set_stage(struct coll_request *request, enum coll_request_stag
  */
 void coll_request_set_match(struct coll_request *request, enum coll_request_match match)
 {
+	bool matching = match == COLL_MATCH_PENDING &&
+			coll_signature_paired(&request->call.signature);
+
 	request->match = match;
-	WRITE_ONCE(request->abort.matching, match == COLL_MATCH_PENDING &&
-		   coll_signature_paired(&request->call.signature));
+	/* After the error that matching has found: pairs with lane_peer_departed(). */
+	smp_store_release(&request->abort.matching, matching);
 }
 
 /**
