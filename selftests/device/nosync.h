@@ -287,4 +287,28 @@ static inline int differs_many_behind(const struct ranks *ranks, int ahead, int 
 	return 0;
 }
 
+/*
+ * Two ranks have gone on when the last calls something that no rank completes by itself, with
+ * @count elements, on another path.  Return: 0 or 1.
+ */
+static inline int differs_on_another_path(const struct ranks *ranks, size_t count)
+{
+	__s64 *memory = calloc(2 * count, sizeof(*memory));
+	struct collective_op op = call_of(ranks, 2, COLLECTIVE_ALLREDUCE, 0, count);
+
+	CHECK(memory);
+	op.send = (uintptr_t)memory;
+	op.recv = (uintptr_t)(memory + count);
+	CHECK_EQ(0, call(ranks, 0, COLLECTIVE_BROADCAST, 0, 2, 0));
+	CHECK_EQ(0, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 2, 0));
+	CHECK_EQ(-EBADMSG, member_submit(ranks->fd[2], &op));
+	CHECK_EQ(-EBADMSG, next_call(ranks, 0));
+	CHECK_EQ(-EBADMSG, next_call(ranks, 1));
+	CHECK(names(ranks->fd[0], 0, 2, 2, count));
+	CHECK_EQ(0, call(ranks, 2, COLLECTIVE_SCAN, 0, 1, 0));
+	CHECK_EQ(0, go_on(ranks));
+	free(memory);
+	return 0;
+}
+
 #endif /* COLL_NOSYNC_H */

@@ -151,22 +151,7 @@ TEST_F_TIMEOUT(nosync, all_are_roots, 60)
 /* The other call is one that no rank completes by itself. */
 TEST_F_TIMEOUT(nosync, another_path, 60)
 {
-	const struct ranks *ranks = &self->ranks;
-	__s64 *memory = calloc(2 * LARGE, sizeof(*memory));
-	struct collective_op op = call_of(ranks, 2, COLLECTIVE_ALLREDUCE, 0, LARGE);
-
-	ASSERT_NE(NULL, memory);
-	op.send = (uintptr_t)memory;
-	op.recv = (uintptr_t)(memory + LARGE);
-	ASSERT_EQ(0, call(ranks, 0, COLLECTIVE_BROADCAST, 0, 2, 0));
-	ASSERT_EQ(0, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 2, 0));
-	EXPECT_EQ(-EBADMSG, member_submit(ranks->fd[2], &op));
-	EXPECT_EQ(-EBADMSG, next_call(ranks, 0));
-	EXPECT_EQ(-EBADMSG, next_call(ranks, 1));
-	EXPECT_TRUE(names(ranks->fd[0], 0, 2, 2, LARGE));
-	EXPECT_EQ(0, call(ranks, 2, COLLECTIVE_SCAN, 0, 1, 0));
-	EXPECT_EQ(0, go_on(ranks));
-	free(memory);
+	EXPECT_EQ(0, differs_on_another_path(&self->ranks, LARGE));
 }
 
 /* A failure of another kind is passed on by a rank that is ahead, and is none for that rank. */

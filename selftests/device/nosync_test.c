@@ -146,23 +146,7 @@ TEST_F_TIMEOUT(nosync, a_rank_is_many_ahead, 60)
 /* The other call is not one of the board: it is announced, at the latest after a heartbeat. */
 TEST_F_TIMEOUT(nosync, another_path, 60)
 {
-	const struct ranks *ranks = &self->ranks;
-	const size_t large = 1 << 20;
-	__s64 *memory = calloc(2 * large, sizeof(*memory));
-	struct collective_op op = call_of(ranks, 2, COLLECTIVE_ALLREDUCE, 0, large);
-
-	ASSERT_NE(NULL, memory);
-	op.send = (uintptr_t)memory;
-	op.recv = (uintptr_t)(memory + large);
-	ASSERT_EQ(0, call(ranks, 0, COLLECTIVE_BROADCAST, 0, 2, 0));
-	ASSERT_EQ(0, call(ranks, 1, COLLECTIVE_BROADCAST, 0, 2, 0));
-	EXPECT_EQ(-EBADMSG, member_submit(ranks->fd[2], &op));
-	EXPECT_EQ(-EBADMSG, next_call(ranks, 0));
-	EXPECT_EQ(-EBADMSG, next_call(ranks, 1));
-	EXPECT_TRUE(names(ranks->fd[0], 0, 2, 2, large));
-	EXPECT_EQ(0, call(ranks, 2, COLLECTIVE_SCAN, 0, 1, 0));
-	EXPECT_EQ(0, go_on(ranks));
-	free(memory);
+	EXPECT_EQ(0, differs_on_another_path(&self->ranks, 1 << 20));
 }
 
 /* The other call was announced before this rank completes its own. */
