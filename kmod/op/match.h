@@ -126,6 +126,8 @@ struct coll_failure coll_match_signature_failure(u32 rank_a, const struct coll_s
 						 u32 rank_b, const struct coll_signature *b);
 struct coll_failure coll_match_mismatch_failure(const struct coll_request *request);
 struct coll_failure coll_match_balance_failure(const struct coll_request *request, u64 total);
+bool coll_match_fail_request(struct coll_request *request, const struct coll_failure *failure,
+			     int error);
 void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u64 instance,
 		     const struct coll_failure *failure) __releases(&reqs->state->lock);
 void coll_match_abort(struct coll_requests *reqs, u64 instance,

@@ -115,6 +115,29 @@ static void broadcast_abort(struct coll_requests *reqs, u64 instance,
 }
 
 /**
+ * coll_match_fail_request() - let a request fail, which has not failed yet
+ * @request: the request, locked; its lanes are to be told
+ * @failure: why
+ * @error: of this rank
+ *
+ * Return: true if its part of matching ends by that, which the caller reports.
+ */
+bool coll_match_fail_request(struct coll_request *request, const struct coll_failure *failure,
+			     int error)
+{
+	const bool matches = request->match == COLL_MATCH_PENDING;
+
+	request->failure = *failure;
+	WRITE_ONCE(request->abort.error, error);
+	coll_request_set_match(request, COLL_MATCH_SETTLED);
+	coll_absent_hold_completion(request);
+	/* From now on the request has as long to end as after its deadline. */
+	request->deadline = jiffies | 1;
+	coll_timer_arm(request);
+	return matches;
+}
+
+/**
  * coll_match_fail() - fail one operation on every rank: coll_match_abort(), locked
  * @reqs: of the member; locked, and unlocked by this function
  * @request: the request, or NULL if it is not in flight here
@@ -138,15 +161,8 @@ void coll_match_fail(struct coll_requests *reqs, struct coll_request *request, u
 		return;
 	}
 	if (request && !request->abort.error) {
-		request->failure = *failure;
-		WRITE_ONCE(request->abort.error, error);
-		report = request->match == COLL_MATCH_PENDING;
-		coll_request_set_match(request, COLL_MATCH_SETTLED);
+		report = coll_match_fail_request(request, failure, error);
 		is_new = true;
-		coll_absent_hold_completion(request);
-		/* From now on the request has as long to end as after its deadline. */
-		request->deadline = jiffies | 1;
-		coll_timer_arm(request);
 	}
 	expected = !request && coll_unexpected_expects(reqs, instance);
 	ahead = !request && coll_ahead_may_fail(reqs, instance, &failure->reason);

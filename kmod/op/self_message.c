@@ -9,7 +9,6 @@
  * for as long as it is read.  If a half fails, the other one fails, too: at once, if it waits, and
  * else as soon as the lane has stopped.  Documentation/design/matching.rst.
  */
-#include <linux/jiffies.h>
 #include <linux/ktime.h>
 
 #include "core/engine/instance.h"
@@ -123,18 +122,9 @@ struct coll_request *coll_self_message_pair(struct coll_request *request,
 static struct coll_request *fail_half(struct coll_request *half,
 				      const struct coll_failure *failure, int error)
 {
-	bool waits;
-
 	if (!half || half->abort.error)
 		return NULL;
-	waits = half->match == COLL_MATCH_PENDING;
-	half->failure = *failure;
-	WRITE_ONCE(half->abort.error, error);
-	coll_request_set_match(half, COLL_MATCH_SETTLED);
-	/* From now on the request has as long to end as after its deadline. */
-	half->deadline = jiffies | 1;
-	coll_timer_arm(half);
-	return waits ? half : NULL;
+	return coll_match_fail_request(half, failure, error) ? half : NULL;
 }
 
 /**
